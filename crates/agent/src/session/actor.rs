@@ -272,7 +272,9 @@ impl SessionActor {
             return self.start_queued_task(next);
         }
         if self.queue.len() >= MAX_QUEUED_PROMPTS {
-            return self.reply(Reply::warning(format!("{MAX_QUEUED_PROMPTS} prompts wait already; this one does not")));
+            return self.reply(Reply::warning(format!(
+                "{MAX_QUEUED_PROMPTS} prompts are queued already; this one was not added"
+            )));
         }
         self.queue.push_back(next);
         self.send_queue();

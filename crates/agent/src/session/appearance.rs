@@ -35,7 +35,7 @@ impl SessionActor {
             Some(now) if now == name => self.reply(Reply::plain(format!("the theme is {name}"))),
             other => {
                 let now = other.unwrap_or("terminal");
-                self.reply(Reply::warning(format!("the theme stays {now}: other settings go over yours")));
+                self.reply(Reply::warning(format!("the theme stays {now}: other settings override yours")));
             }
         }
     }
@@ -46,10 +46,10 @@ impl SessionActor {
         self.save_user_setting(&["general", "vimMode"], Value::from(wanted));
         self.reload_configuration(&[]);
         if self.shared.view().loaded.settings.general.vim_mode != wanted {
-            return self.reply(Reply::warning("the keys stay as they are: other settings go over yours"));
+            return self.reply(Reply::warning("the keys stay as they are: other settings override yours"));
         }
         self.reply(Reply::plain(match wanted {
-            true => "vi's keys are on; Esc is for moving, i for writing, /vim switches back",
+            true => "vi's keys are on; Esc starts moving, i starts writing, /vim switches back",
             false => "vi's keys are off",
         }));
     }

@@ -53,7 +53,7 @@ fn format_age(age: Duration) -> String {
 async fn keep_job(job: &BackgroundJob) -> Reply {
     match job.keep().await {
         Ok(()) => Reply::plain(format!("{} stays when you leave: {}", job.pid, job.command)),
-        Err(error) => Reply::error(format!("{} can't be kept, and ends with the session: {error}", job.pid)),
+        Err(error) => Reply::error(format!("{} can't be kept running, so it ends with the session: {error}", job.pid)),
     }
 }
 

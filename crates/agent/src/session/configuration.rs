@@ -143,7 +143,7 @@ impl SessionActor {
             for (name, by) in hooks_still_off(&loaded.registry, &switched) {
                 let layers: Vec<String> = by.iter().map(ToString::to_string).collect();
                 let text = format!("hook `{name}` is still switched off by the {} settings", layers.join(" and "));
-                self.reply(Reply::warning(format!("{text}; what is switched here counts for this session at most")));
+                self.reply(Reply::warning(format!("{text}; a change made here lasts for this session at most")));
             }
         }
         // The session's own write must not be reported as a change.
@@ -178,8 +178,11 @@ impl SessionActor {
             TrustTarget::Hook(name) => {
                 let (own, settings) = guards.untrusted_changes_of_hook(name);
                 if let Some(change) = settings {
-                    let text = format!("{change}; it holds more than this hook, so it is trusted as a whole");
-                    return self.reply(Reply::error(format!("{text}: look at /hooks trust, then /hooks trust --all")));
+                    let text =
+                        format!("{change}; the file holds more than this hook, so it can only be trusted as a whole");
+                    return self.reply(Reply::error(format!(
+                        "{text}: review it with /hooks trust, then use /hooks trust --all"
+                    )));
                 }
                 own
             }
@@ -264,7 +267,7 @@ impl SessionActor {
     pub(super) fn apply_scan(&mut self, scan: Option<ConfigScan>) {
         let Some(scan) = scan else {
             if !std::mem::replace(&mut self.is_disk_unresponsive, true) {
-                let text = format!("{DISK_TIMEOUT_MESSAGE}; until it does, changes of settings and hooks are not seen");
+                let text = format!("{DISK_TIMEOUT_MESSAGE}; until it does, changes to settings and hooks are not seen");
                 self.reply(Reply::warning(text));
             }
             return;
@@ -337,7 +340,7 @@ impl SessionActor {
     /// Reloads the configuration. A broken one changes nothing.
     pub(super) fn reload_configuration(&mut self, changed: &[PathBuf]) {
         if self.services().tamper_watch.has_untrusted_changes() {
-            let text = "what the agent changed of the guards waits for your trust; nothing is read again until /hooks trust --all";
+            let text = "the agent's changes to guards wait for your trust; the configuration is not read again until /hooks trust --all";
             return self.reply(Reply::warning(text));
         }
         // If the directory was replaced, the new one is another project and may hold fewer guards.
@@ -445,7 +448,7 @@ impl SessionActor {
         }
         let rows = commands.list.iter().map(|command| {
             let evaluator = crate::commands::find_evaluator(command);
-            let warning = evaluator.map(|program| format!("; beware: {{{{args}}}} is read as code by `{program}`"));
+            let warning = evaluator.map(|program| format!("; caution: `{program}` runs {{{{args}}}} as code"));
             let about = format!("{} ({}){}", command.summary(), command.source, warning.unwrap_or_default());
             (format!("/{}", command.name), about)
         });
@@ -505,13 +508,13 @@ impl SessionActor {
 fn extension_changes(before: &[Extension], after: &[Extension]) -> Vec<String> {
     let find = |all: &'_ [Extension], name: &str| all.iter().find(|one| one.name == name).map(|one| one.active);
     let here = after.iter().filter_map(|one| match (find(before, &one.name), one.active) {
-        (None, _) => Some(format!("extension {} is there", one.name)),
+        (None, _) => Some(format!("extension {} was added", one.name)),
         (Some(false), true) => Some(format!("extension {} is switched on", one.name)),
         (Some(true), false) => Some(format!("extension {} is switched off", one.name)),
         _ => None,
     });
     let gone = before.iter().filter(|one| find(after, &one.name).is_none());
-    here.chain(gone.map(|one| format!("extension {} is gone", one.name))).collect()
+    here.chain(gone.map(|one| format!("extension {} was removed", one.name))).collect()
 }
 
 /// Describes the differences between two registries.

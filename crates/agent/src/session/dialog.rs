@@ -47,7 +47,7 @@ impl SessionActor {
         F: Future<Output = Option<DialogOutcome>> + Send + 'static,
     {
         if !self.dialogs.is_empty() {
-            return self.reply(Reply::warning("answer the question that is open first"));
+            return self.reply(Reply::warning("answer the open question first"));
         }
         let view = self.shared.view();
         let about = DialogContext {

@@ -84,8 +84,8 @@ impl SessionActor {
             return true;
         }
         let (name, guards) = (&extension.name, guards.join(", "));
-        self.reply(Reply::warning(format!("`{name}` brings guards, which would be off: {guards}")));
-        self.reply(Reply::aside(format!("/extensions disable {name} --consent does it nevertheless")));
+        self.reply(Reply::warning(format!("`{name}` contains guards, which would be switched off: {guards}")));
+        self.reply(Reply::aside(format!("/extensions disable {name} --consent disables it nevertheless")));
         false
     }
 
@@ -137,7 +137,7 @@ impl SessionActor {
                 match has_newer_commit(&extension, &fetcher, &loaded).await {
                     Ok(behind) => behind.then_some(extension.name),
                     Err(error) => {
-                        tracing::info!(%error, extension = extension.name, "no newer version could be looked for");
+                        tracing::info!(%error, extension = extension.name, "the check for a newer version failed");
                         None
                     }
                 }
@@ -187,7 +187,9 @@ impl SessionActor {
         match update {
             Err(error) => self.reply(Reply::error(error)),
             Ok(UpdateStatus::Current) => self.reply(Reply::plain(format!("`{name}` is the newest"))),
-            Ok(UpdateStatus::Linked) => self.reply(Reply::plain(format!("`{name}` is linked: it counts as it is"))),
+            Ok(UpdateStatus::Linked) => {
+                self.reply(Reply::plain(format!("`{name}` is linked, so it is always up to date")))
+            }
             Ok(UpdateStatus::Ready(prepared)) => self.show_update(*prepared),
         }
     }
@@ -203,8 +205,7 @@ impl SessionActor {
             return self.install_update(prepared, InstallConsent::NotRequired);
         }
         self.extension_updates.awaiting_consent.push(prepared);
-        let text =
-            format!("/extensions update {name} --consent puts it in place, and trusts its hooks as they are then");
+        let text = format!("/extensions update {name} --consent installs it and trusts its new hooks");
         self.reply(Reply::aside(text));
     }
 
@@ -212,7 +213,7 @@ impl SessionActor {
     fn confirm_update(&mut self, name: &str) {
         let shown = &mut self.extension_updates.awaiting_consent;
         let Some(at) = shown.iter().position(|shown| shown.summary.name.eq_ignore_ascii_case(name)) else {
-            let text = format!("no update of `{name}` was shown; /extensions update {name} looks for one");
+            let text = format!("no update of `{name}` was shown yet; /extensions update {name} looks for one");
             return self.reply(Reply::error(text));
         };
         if self.require_idle() {

@@ -35,7 +35,7 @@ impl SessionActor {
         self.reply(Reply::plain(folder_trust_text(now)));
         let as_said = now.is_trusted() == (rule != FolderRule::DoNotTrust);
         if !as_said {
-            self.reply(Reply::aside("what you said is kept, and counts where nothing else decides"));
+            self.reply(Reply::aside("your decision is saved; it applies where nothing else decides"));
         }
         self.leave_disallowed_mode();
     }
@@ -66,7 +66,7 @@ impl SessionActor {
         };
         let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()))?;
         if !real.is_dir() {
-            return Err(format!("{} is no directory", real.display()));
+            return Err(format!("{} is not a directory", real.display()));
         }
         let roots = view.services.call_context().workspace.roots();
         match roots.iter().find(|root| real.starts_with(root)) {
@@ -111,14 +111,14 @@ impl SessionActor {
 fn folder_trust_text(trust: &FolderTrust) -> String {
     let because = |source: &TrustSource| match source {
         TrustSource::Override => "by --skip-trust".to_owned(),
-        TrustSource::Environment => "by a variable of your environment".to_owned(),
+        TrustSource::Environment => "by an environment variable".to_owned(),
         TrustSource::GateOff => "because security.folderTrust.enabled is false".to_owned(),
-        TrustSource::Rule(folder) => format!("by what you said about {}", folder.display()),
+        TrustSource::Rule(folder) => format!("by your decision about {}", folder.display()),
     };
     match trust {
         FolderTrust::Trusted(source) => format!("this folder is trusted, {}", because(source)),
         FolderTrust::Distrusted(source) => format!("this folder is not trusted, {}", because(source)),
-        FolderTrust::Unknown => "this folder is not trusted: nobody has said anything about it".to_owned(),
+        FolderTrust::Unknown => "this folder is not trusted: you have not decided about it yet".to_owned(),
     }
 }
 
@@ -129,7 +129,7 @@ async fn run_trust_dialog(dialog: DialogContext) -> Option<DialogOutcome> {
     let choices = vec![
         QuestionChoice::new("Trust this folder", root.display().to_string()),
         QuestionChoice::new("Trust its parent", parent.display().to_string()),
-        QuestionChoice::new("Don't trust it", "its settings, hooks, commands and .env do not count"),
+        QuestionChoice::new("Don't trust it", "its settings, hooks, commands and .env are not used"),
     ];
     let mut about = vec![format!("Now {}.", folder_trust_text(&loaded.project.trust))];
     about.extend(loaded.project_contents.iter().map(|offer| {
@@ -152,8 +152,8 @@ async fn run_add_directory_dialog(dialog: DialogContext, directory: PathBuf) -> 
         QuestionChoice::new("Yes, and from now on", "kept in your settings (context.includeDirectories)"),
     ];
     let about = [
-        "What is in it can be read, and changed like the project's own files.".to_owned(),
-        "Settings, hooks and commands of its own do not count.".to_owned(),
+        "Tools can read and change its files like the project's own.".to_owned(),
+        "Its own settings, hooks and commands are not used.".to_owned(),
     ];
     let title = format!("Trust tools with {} too?", directory.display());
     match UserQuestion::choice(title, choices).with_details(about).ask_choice(&dialog.services).await? {

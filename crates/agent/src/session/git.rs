@@ -74,7 +74,7 @@ async fn run_git(loaded: &LoadedConfig, words: &[&str]) -> Result<String, String
 }
 
 fn spawn_git(loaded: &LoadedConfig, words: &[&str]) -> Result<Process, String> {
-    let path = find_git(loaded).ok_or("there is no git")?;
+    let path = find_git(loaded).ok_or("git was not found")?;
     let args: Vec<OsString> = words.iter().map(OsString::from).collect();
     let env = loaded.git_environment();
     let mut env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));

@@ -19,7 +19,7 @@ impl SessionActor {
         let file = self.shared.view().loaded.project.root.join(CONTEXT_FILE_NAME);
         if file.symlink_metadata().is_ok_and(|found| found.len() > 0) {
             self.send_event(AgentEvent::InputStarted("/init".to_owned()));
-            let text = format!("there is a {CONTEXT_FILE_NAME} already; ask for changes to it, or take it away first");
+            let text = format!("there is a {CONTEXT_FILE_NAME} already; ask for changes to it, or remove it first");
             self.reply(Reply::warning(text));
             return self.send_idle();
         }

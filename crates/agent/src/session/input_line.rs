@@ -249,7 +249,7 @@ fn build_command(row: &SlashCommand, argument: &str) -> InputLine {
         }
         // Unexpected words are an error: `/clear the cache` must not clear the conversation.
         SlashArgument::None if !argument.is_empty() => {
-            InputLine::InvalidUsage(format!("/{} takes nothing behind it: {}", row.name, row.about))
+            InputLine::InvalidUsage(format!("/{} takes no arguments: {}", row.name, row.about))
         }
         _ => (row.build)(argument),
     }

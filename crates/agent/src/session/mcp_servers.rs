@@ -115,7 +115,9 @@ impl SessionActor {
         let untrusted: Vec<&str> = untrusted.map(|one| one.name.as_str()).collect();
         if !untrusted.is_empty() {
             let names = untrusted.join(", ");
-            let text = format!("this folder is not trusted, so no MCP server is started: {names}; {FOLDER_TRUST_HINT}");
+            let text = format!(
+                "this folder is not trusted, so these MCP servers are not started: {names}; {FOLDER_TRUST_HINT}"
+            );
             self.send_event(AgentEvent::Warning(text));
         }
         for name in &all.unknown {
@@ -136,7 +138,7 @@ impl SessionActor {
             McpAction::SignOut(name) => self.sign_out(&name),
             McpAction::Refresh => {
                 servers.reconnect_all();
-                self.reply(Reply::plain("MCP servers are connected anew; /mcp shows how they are"));
+                self.reply(Reply::plain("MCP servers are being reconnected; /mcp shows their state"));
             }
             McpAction::List(detail) => {
                 let left_out = self.shared.view().loaded.mcp_servers().skipped;
@@ -188,7 +190,7 @@ impl SessionActor {
             let near = tools.iter().map(|(name, ..)| (strsim::jaro_winkler(name, entry.trim()), name));
             let near = near.filter(|(likeness, _)| *likeness > 0.9).max_by(|one, other| one.0.total_cmp(&other.0));
             let near = near.map(|(_, name)| format!("; did you mean `{name}`?")).unwrap_or_default();
-            format!("`{entry}` in {list} means no tool of these servers{near}")
+            format!("`{entry}` in {list} matches no tool of these servers{near}")
         })
         .collect()
     }
@@ -203,7 +205,7 @@ fn unknown_server_message(name: &str, all: &McpServers) -> String {
         Some((_, known)) => format!("did you mean `{known}`?"),
         None => "`hookwright mcp list --no-connect` shows them all".to_owned(),
     };
-    format!("`--allowed-mcp-server-names` has `{name}`, and no MCP server is called so\nhint: {hint}")
+    format!("`--allowed-mcp-server-names` has `{name}`, but no MCP server has that name\nhint: {hint}")
 }
 
 /// Returns the rows that list a server: its state, and what it offers.

@@ -37,7 +37,7 @@ impl SessionActor {
                 Ok(()) => {
                     guards.accept_user_change(&file);
                     servers.reconnect(name);
-                    reply(Reply::news(format!("signed in to `{name}`; it is connected anew")));
+                    reply(Reply::news(format!("signed in to `{name}`; it is being reconnected")));
                 }
                 Err(error) => {
                     let hint = error.hint().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
@@ -67,7 +67,7 @@ impl SessionActor {
         let all = self.shared.view().loaded.mcp_servers();
         let why = match all.find(name) {
             Ok(server) => return Some(server.clone()),
-            Err(Some(left_out)) => format!("MCP server `{name}` does not count here: {}", left_out.reason),
+            Err(Some(left_out)) => format!("MCP server `{name}` is not used here: {}", left_out.reason),
             Err(None) => format!("no MCP server is called `{name}`; /mcp shows them all"),
         };
         self.reply(Reply::error(why));

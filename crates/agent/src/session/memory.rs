@@ -8,7 +8,7 @@ use super::reply::Reply;
 use super::setup;
 use crate::event::AgentEvent;
 
-const NO_MEMORY_MESSAGE: &str = "there is no memory: neither you nor the project have a GEMINI.md";
+const NO_MEMORY_MESSAGE: &str = "there is no memory: neither you nor the project has a GEMINI.md";
 
 /// The largest context file that is read, and so the largest that is added to.
 const MAX_CONTEXT_FILE_BYTES: u64 = 1 << 20;

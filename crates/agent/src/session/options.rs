@@ -199,7 +199,7 @@ impl SessionError {
     /// Returns advice for the user.
     pub fn hint(&self) -> Option<String> {
         match self {
-            SessionError::Exists(id) => Some(format!("go on with it by --resume {id}")),
+            SessionError::Exists(id) => Some(format!("resume it with --resume {id}")),
             SessionError::Find(error) => Some(error.hint()),
             SessionError::Transcript(error) => Some(error.hint().to_owned()),
             SessionError::Model(error) => error.hint(),
@@ -208,18 +208,17 @@ impl SessionError {
                 Some("name it with --model, OPENAI_MODEL or `model.name` in the settings".to_owned())
             }
             SessionError::BrokenSettings(_) => {
-                Some("correct it, or go on without it by --ignore-broken-settings".to_owned())
+                Some("correct it, or go on without it with --ignore-broken-settings".to_owned())
             }
             SessionError::Unguarded(unarmed) => Some(guard_readiness::unarmed_advice(unarmed)),
-            SessionError::GuardsChanged(_) => Some(
-                "look at it with `hookwright hooks trust`, and trust it with `--all`, or put it back as it was"
-                    .to_owned(),
-            ),
+            SessionError::GuardsChanged(_) => {
+                Some("review it with `hookwright hooks trust`, then trust it with `--all`, or restore it".to_owned())
+            }
             SessionError::NoLedger { .. } => Some(
-                "look at your hooks and settings; then let it be a folder that you can write, without what is damaged in it"
+                "review your hooks and settings; then make it a writable folder and remove damaged files from it"
                     .to_owned(),
             ),
-            SessionError::NoDirectory(_) => Some("change to a directory that is there".to_owned()),
+            SessionError::NoDirectory(_) => Some("change to an existing directory".to_owned()),
             SessionError::Policy(error) => Some(error.hint()),
             SessionError::AuthType(_) => Some("`security.auth.enforcedType` in the settings says which".to_owned()),
             SessionError::Workspace(_) | SessionError::YoloForbidden => None,

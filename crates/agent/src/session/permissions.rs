@@ -14,7 +14,7 @@ impl SessionActor {
             PermissionsAction::List => return self.list_permissions(&memory),
             PermissionsAction::ForgetAll => {
                 services.approvals.clear_session_grants();
-                forget(None).map(|_| "nothing is allowed any more but by policies and settings".to_owned())
+                forget(None).map(|_| "from now on only policies and settings allow anything".to_owned())
             }
             PermissionsAction::Forget(number) => match (number.checked_sub(1), memory.rules()) {
                 (_, Err(error)) => Err(error),
@@ -44,7 +44,7 @@ impl SessionActor {
         };
         let granted = self.services().approvals.session_grants();
         if rules.is_empty() && granted.is_empty() {
-            return self.reply(Reply::aside("nothing is allowed but by policies and settings"));
+            return self.reply(Reply::aside("you have allowed nothing; only policies and settings allow anything"));
         }
         let always = rules.iter().enumerate().map(|(at, rule)| (format!("{}", at + 1), rule_text(rule, memory)));
         let session = granted.into_iter().map(|words| ("session".to_owned(), words));

@@ -138,7 +138,7 @@ fn reply_restored(services: &Services, restored: &RestoreReport, what: RestoreSc
         say(Reply::warning(format!("{file} is left as it is: {why}")));
     }
     if restored.skipped.iter().any(|(_, why)| why == "it was changed since") {
-        say(Reply::aside("--overwrite brings back those too that were changed since"));
+        say(Reply::aside("--overwrite also brings back files that were changed since"));
     }
     say(Reply::aside(format!("/restore {} undoes this", restored.undo_checkpoint)));
 }

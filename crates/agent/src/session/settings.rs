@@ -235,7 +235,7 @@ fn write_edit(setting: KnownSetting, edit: SettingEdit, layer: &SettingsFileLaye
         dialog.services.tamper_watch.with_user_change(path, || apply_change(path, &change));
     dialog.reply(match (done, edit) {
         (Err(error), _) => Reply::error(error),
-        (Ok(false), _) => Reply::aside(format!("{} was so already in {}", setting.key(), path.display())),
+        (Ok(false), _) => Reply::aside(format!("{} already had that value in {}", setting.key(), path.display())),
         (Ok(true), SettingEdit::Set(value)) => {
             Reply::plain(format!("{} is {} in {}", setting.key(), value_text(&value), path.display()))
         }

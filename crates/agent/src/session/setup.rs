@@ -82,13 +82,15 @@ pub(super) fn prepare_agent(
     warnings.extend(fallback);
     warnings.extend(unkept);
     warnings.extend(
-        tool_context.filter.unreadable_files(&tool_context.workspace).iter().map(|(file, why)| {
-            format!("{} can't be read, so all that is beside it stays hidden: {why}", file.display())
-        }),
+        tool_context
+            .filter
+            .unreadable_files(&tool_context.workspace)
+            .iter()
+            .map(|(file, why)| format!("{} can't be read, so all files next to it stay hidden: {why}", file.display())),
     );
     warnings.extend(guards.stand_ins().iter().map(|hook| {
         format!(
-            "hook {} on {} was taken away or changed by an agent; what it would judge is denied: {TRUST_HINT}",
+            "hook {} on {} was removed or changed by an agent; calls that it would judge are denied: {TRUST_HINT}",
             hook.id(),
             hook.event
         )
@@ -99,7 +101,7 @@ pub(super) fn prepare_agent(
     warnings.extend(inert_hook_warnings(&hooks));
     warnings.extend(about_policies.iter().map(ToString::to_string));
     if policy.is_broken() {
-        warnings.push("a policy is broken, so every tool that changes things is asked about".to_owned());
+        warnings.push("a policy is broken, so every tool that changes things needs your approval".to_owned());
     }
     let approvals = Approvals::new(mode, allowed_tools(options, loaded), policy).with_selectable_modes(modes);
     approvals.set_tool_limits(tool_limits(loaded));

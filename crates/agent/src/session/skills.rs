@@ -132,7 +132,7 @@ fn state_suffix(skill: &Skill) -> String {
 pub fn skill_state_text(skill: &Skill) -> String {
     match &skill.state {
         SkillState::Offered => "enabled".to_owned(),
-        SkillState::UserOnly => format!("yours alone: /{}", skill.name),
+        SkillState::UserOnly => format!("only you can use it: /{}", skill.name),
         SkillState::Disabled => "disabled".to_owned(),
         SkillState::AllOff => "off, as settings switch all skills off".to_owned(),
         SkillState::Overridden(by) => format!("overridden by {}", by.display()),

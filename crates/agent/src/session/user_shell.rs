@@ -17,7 +17,7 @@ const SHELL_TOOL_NAME: &str = "run_shell_command";
 pub(super) async fn run_user_command(agent: &mut Agent, command: String, cancel: CancellationToken) {
     let services = agent.services().clone();
     if services.tools.current().get(SHELL_TOOL_NAME).is_none() {
-        let end = TurnEnd::failed("the settings leave out the shell tool");
+        let end = TurnEnd::failed("the settings exclude the shell tool");
         return services.events.send(AgentEvent::TurnFinished(end));
     }
     let wanted = PromptToolCall {

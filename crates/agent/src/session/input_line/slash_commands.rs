@@ -57,9 +57,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
     const HOOK_ARGUMENT: SlashArgument = Required("NAME");
     const EXTENSION_ARGUMENT: SlashArgument = Required("NAME [--scope user|workspace]");
     &[
-        slash_command("help", &["?"], Alone, "what there is, and which keys do what", |_| {
-            InputLine::FrontEnd(FrontEndAction::Help)
-        }),
+        slash_command("help", &["?"], Alone, "commands and keys", |_| InputLine::FrontEnd(FrontEndAction::Help)),
         slash_command(
             "hooks panel",
             &["hooks"],
@@ -122,7 +120,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         slash_command("vim", &[], Alone, "vi's keys in the composer, on or off", |_| {
             InputLine::Command(SessionCommand::Vim)
         }),
-        slash_command("trust", &[], Alone, "whether this folder's own files count: show and change it", |_| {
+        slash_command("trust", &[], Alone, "show and change whether this folder is trusted", |_| {
             InputLine::Command(SessionCommand::FolderTrust)
         }),
         slash_command(
@@ -132,7 +130,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             "the directories that tools may work in",
             |_| InputLine::Command(SessionCommand::Directory(DirectoryAction::Show)),
         ),
-        slash_command("directory add", &["dir add"], Required("PATH"), "let tools work in another one", |path| {
+        slash_command("directory add", &["dir add"], Required("PATH"), "let tools work in another directory", |path| {
             InputLine::Command(SessionCommand::Directory(DirectoryAction::Add(path.to_owned())))
         }),
         slash_command("init", &[], Alone, "have the model write a GEMINI.md for this project", |_| {
@@ -160,21 +158,19 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         slash_command("mcp desc", &[], Alone, "the same, with descriptions", |_| {
             mcp_command(McpAction::List(Detail::Full))
         }),
-        slash_command("mcp refresh", &["mcp reload"], Alone, "connect MCP servers anew", |_| {
+        slash_command("mcp refresh", &["mcp reload"], Alone, "reconnect MCP servers", |_| {
             mcp_command(McpAction::Refresh)
         }),
-        slash_command("mcp auth", &[], Required("NAME"), "sign in to an MCP server elsewhere", |name| {
+        slash_command("mcp auth", &[], Required("NAME"), "sign in to an MCP server", |name| {
             mcp_command(McpAction::SignIn(name.to_owned()))
         }),
-        slash_command("mcp logout", &[], Required("NAME"), "forget the token for one", |name| {
+        slash_command("mcp logout", &[], Required("NAME"), "forget the token of an MCP server", |name| {
             mcp_command(McpAction::SignOut(name.to_owned()))
         }),
         slash_command("memory show", &["memory"], Alone, "what the model is told from GEMINI.md files", |_| {
             memory_command(MemoryAction::Show)
         }),
-        slash_command("memory list", &[], Alone, "the files that this comes from", |_| {
-            memory_command(MemoryAction::List)
-        }),
+        slash_command("memory list", &[], Alone, "the GEMINI.md files in use", |_| memory_command(MemoryAction::List)),
         slash_command("memory add", &[], Required("TEXT"), "add to your GEMINI.md", |text| {
             memory_command(MemoryAction::Add(text.to_owned()))
         }),
@@ -188,20 +184,20 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             "every skill and whether the model is offered it",
             parse_list_skills,
         ),
-        slash_command("skills reload", &["skills refresh"], Alone, "find skills again", |_| {
+        slash_command("skills reload", &["skills refresh"], Alone, "search for skills again", |_| {
             skills_command(SkillsAction::Reload)
         }),
         slash_command("skills enable", &[], Required("NAME"), "offer a skill again", |name| {
             skills_command(SkillsAction::Enable(name.to_owned()))
         }),
-        slash_command("skills disable", &[], Required("NAME"), "offer a skill no more", |name| {
+        slash_command("skills disable", &[], Required("NAME"), "stop offering a skill", |name| {
             skills_command(SkillsAction::Disable(name.to_owned()))
         }),
         slash_command(
             "extensions list",
             &["extensions"],
             Alone,
-            "what is installed, and whether it counts here",
+            "installed extensions, and whether they are enabled here",
             |_| extensions_command(ExtensionsAction::List),
         ),
         slash_command("extensions enable", &[], EXTENSION_ARGUMENT, "switch an extension on", |words| {
@@ -218,7 +214,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             "extensions update",
             &[],
             Required("NAME|--all|NAME --consent"),
-            "show what is new of an extension; put in place what was shown",
+            "show an update of an extension; install what was shown",
             parse_update_extension,
         ),
         slash_command("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
@@ -233,7 +229,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         slash_command("agents enable", &[], Required("NAME"), "let an agent be called", |name| {
             agents_command(AgentsAction::Enable(name.to_owned()))
         }),
-        slash_command("agents disable", &[], Required("NAME"), "let an agent be called no more", |name| {
+        slash_command("agents disable", &[], Required("NAME"), "stop an agent from being called", |name| {
             agents_command(AgentsAction::Disable(name.to_owned()))
         }),
         slash_command(
@@ -273,13 +269,17 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         slash_command("chat delete", &[], Required("NAME"), "delete a kept conversation", |name| {
             chat_command(ChatAction::Delete(name.to_owned()))
         }),
-        slash_command("background list", &["background"], Alone, "commands that run on by themselves", |_| {
+        slash_command("background list", &["background"], Alone, "commands that run in the background", |_| {
             background_command(BackgroundAction::List)
         }),
-        slash_command("background keep", &[], Required("PID"), "let one run on when you leave", |pid| {
-            background_command(BackgroundAction::Keep(pid.to_owned()))
-        }),
-        slash_command("background end", &[], Required("PID"), "end one", |pid| {
+        slash_command(
+            "background keep",
+            &[],
+            Required("PID"),
+            "let a background command run on when you leave",
+            |pid| background_command(BackgroundAction::Keep(pid.to_owned())),
+        ),
+        slash_command("background end", &[], Required("PID"), "end a background command", |pid| {
             background_command(BackgroundAction::End(pid.to_owned()))
         }),
         slash_command("copy", &[], Alone, "copy the last answer", |_| InputLine::FrontEnd(FrontEndAction::Copy)),

@@ -47,7 +47,7 @@ impl SessionActor {
             (None, Some(_)) => "--record-responses",
             (None, None) => return false,
         };
-        self.reply(Reply::warning(format!("the model is what {flag} says; start without it to connect another")));
+        self.reply(Reply::warning(format!("{flag} sets the model; start without it to connect another")));
         true
     }
 
@@ -95,7 +95,7 @@ impl SessionActor {
         }
         let first = connections_from_env(&self.world).into_iter().next();
         if let Some(ModelConnection { from: ConnectionOrigin::Environment(name), .. }) = first {
-            self.reply(Reply::warning(format!("{name} is set, and counts before it when you start again")));
+            self.reply(Reply::warning(format!("{name} is set, and takes precedence at the next start")));
         }
     }
 
@@ -106,14 +106,14 @@ impl SessionActor {
         let forgotten: Result<usize, ConnectionsError> =
             view.services.tamper_watch.with_user_change(&paths.connections, || forget_connections(paths));
         match forgotten {
-            Ok(0) => self.reply(Reply::plain("no key of the model's was kept")),
+            Ok(0) => self.reply(Reply::plain("no key was saved")),
             Ok(1) => self.reply(Reply::plain("forgot what was connected, with its key")),
             Ok(several) => self.reply(Reply::plain(format!("forgot {several} connections, with their keys"))),
             Err(error) => return self.reply(Reply::error(format!("nothing was forgotten: {error}"))),
         }
         for connection in connections_from_env(&self.world) {
             if let ConnectionOrigin::Environment(name) = connection.from {
-                self.reply(Reply::aside(format!("{name} is set in your environment, and stays")));
+                self.reply(Reply::aside(format!("{name} is still set in your environment")));
             }
         }
         self.send_event(AgentEvent::LoggedOut);

@@ -85,7 +85,7 @@ async fn list_connection_models(dialog: &DialogContext) -> Vec<ConnectionModels>
         listings.spawn(async move {
             let listing = async {
                 let model = model_selection::probe_model(&connection, PICKER_LIST_TIMEOUT, proxy)
-                    .ok_or("its address is none".to_owned())?;
+                    .ok_or("its address is not valid".to_owned())?;
                 model.list_models(&Cancel::new()).await.map_err(|error| secrets.hide(&error.to_string()))
             };
             let listed = tokio::time::timeout(PICKER_LIST_TIMEOUT, listing).await;

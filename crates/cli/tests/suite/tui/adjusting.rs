@@ -68,13 +68,13 @@ fn a_folder_is_trusted_and_distrusted_from_within() {
     terminal.keys("3").wait_for_new_text(super::COMPOSER);
     terminal.wait_until_ready().keys("/trust\r").wait_for_new_text("Now this folder is not trusted");
     terminal.wait_for_new_text("It brings");
-    terminal.keys("1").wait_for_new_text("this folder is trusted, by what you said");
+    terminal.keys("1").wait_for_new_text("this folder is trusted, by your decision");
     terminal.wait_until_ready().keys("say hi\r").wait_for_new_text("\nhi");
     terminal.wait_until_ready();
     assert!(ran.exists(), "its hooks count from now on");
     fs::remove_file(&ran).unwrap();
     terminal.keys("/trust\r").wait_for_new_text("Now this folder is trusted");
-    terminal.keys("3").wait_for_new_text("this folder is not trusted, by what you said");
+    terminal.keys("3").wait_for_new_text("this folder is not trusted, by your decision");
     terminal.wait_until_ready().keys("say again\r").wait_for_new_text("\nagain");
     terminal.wait_until_ready();
     assert!(!ran.exists(), "and no more");
@@ -93,14 +93,14 @@ fn another_directory_is_asked_about_and_then_worked_in() {
     terminal
         .wait_until_ready()
         .keys(&format!("/directory add {}\r", other.display()))
-        .wait_for_new_text("Trust tools with");
+        .wait_for_new_text("Let tools work in");
     terminal.keys("\r");
     terminal.wait_until_ready().keys("/dir show\r").wait_for_new_text("(where you are)");
     assert!(!terminal.screen().contains("other (") && !terminal.screen().contains("may work in"));
     terminal
         .wait_until_ready()
         .keys(&format!("/directory add {}\r", other.display()))
-        .wait_for_new_text("Trust tools with");
+        .wait_for_new_text("Let tools work in");
     terminal.keys("3").wait_for_new_text("tools may work in");
     terminal.blank();
     terminal.wait_until_ready().keys(&read).wait_for_new_text("read_file: done");

@@ -52,7 +52,7 @@ fn a_key_is_typed_unseen_checked_kept_and_nowhere_else() {
     let server = ModelServer::start("gemini", KEY, &["gemini-2.5-flash", "gemini-2.5-pro"]);
     let sandbox = logging_sandbox(&server);
     let mut terminal = TestTerminal::start(&sandbox, &[]);
-    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Which model is to be connected?");
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Which model do you want to connect?");
     terminal.keys("gem").wait_for_new_text("1 of 3 with `gem`");
     terminal.keys("\r").wait_for_new_text("The key for the Gemini API");
     terminal.keys(WRONG_KEY).wait_for_new_text("•••••");

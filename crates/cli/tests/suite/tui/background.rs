@@ -29,7 +29,7 @@ fn a_kept_command_keeps_running_and_is_named_on_leaving() {
     let sandbox = sandbox();
     let (mut terminal, pid) = start_talker(&sandbox);
     terminal.wait_until_ready().keys("/background\r").wait_for_new_text(&format!("{pid}  sh .gemini/hooks/talk.sh"));
-    terminal.keys("/background keep 1\r").wait_for_new_text("no command that runs in the background has the number 1");
+    terminal.keys("/background keep 1\r").wait_for_new_text("no background command has the number 1");
     terminal.keys(&format!("/background keep {pid}\r")).wait_for_new_text(&format!("{pid} stays when you leave"));
     terminal.wait_until_ready().keys("\x04");
     assert_eq!(terminal.wait_for_exit(), 0);
@@ -57,7 +57,7 @@ fn a_kept_command_can_be_kept_again_and_ended() {
     terminal
         .wait_until_ready()
         .keys(&format!("/background keep {pid}\r"))
-        .wait_for_new_text("no command that runs in the background");
+        .wait_for_new_text("no background command has the number");
 }
 
 #[test]

@@ -347,11 +347,11 @@ fn attachments_show_their_size_and_missing_files_are_reported() {
         terminal.wait_for_new_text(COMPOSER);
         terminal.keys("say with @notes.md and @nope.txt\r");
         terminal.wait_for_new_text("attached @notes.md (3.4 kB)");
-        terminal.wait_for_new_text("@nope.txt names no file, so nothing is attached for it");
+        terminal.wait_for_new_text("@nope.txt is not a file, so nothing is attached for it");
     }
     let run = sandbox.run(&["-p", "say with @nope.txt", "-o", "json"]);
     assert!(
-        run.stdout.contains("@nope.txt names no file") || run.stderr.contains("@nope.txt names no file"),
+        run.stdout.contains("@nope.txt is not a file") || run.stderr.contains("@nope.txt is not a file"),
         "{run:?}"
     );
 }

@@ -310,7 +310,7 @@ fn changes_by_an_earlier_sessions_agent_are_asked_about_before_the_next_session(
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
     let mut terminal = after_an_agent_ran(&sandbox, "sed -i 's/exit 2/exit 0/' .gemini/hooks/guard.sh");
     terminal.wait_until_ready();
-    terminal.wait_for_new_text("what an agent changed of the guards waits for your trust");
+    terminal.wait_for_new_text("an agent's changes to guards wait for your trust");
     let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
     terminal.keys(forbidden).wait_for_new_text("hook guard: did not run");
     terminal.wait_until_ready();
@@ -332,7 +332,7 @@ fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trus
         let hook = json!({"type": "command", "name": "watchman", "command": "grep -q forbidden && exit 2; exit 0"});
         sandbox.settings(&json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]}}));
         let mut terminal = after_an_agent_ran(&sandbox, command);
-        terminal.wait_for_new_text("hook watchman on BeforeTool was taken away or changed by an agent");
+        terminal.wait_for_new_text("hook watchman on BeforeTool was removed or changed by an agent");
         terminal.wait_until_ready();
         let forbidden = "call run_shell_command {\"command\": \"echo forbidden > made\"}\r";
         terminal.keys(forbidden).wait_for_new_text("hook watchman: did not run");
@@ -340,7 +340,7 @@ fn a_guard_that_an_earlier_sessions_agent_took_away_is_missed_until_that_is_trus
         assert!(!sandbox.has_file("made"), "{command}");
         // The user trusts the removal in another terminal, and the hook no longer counts as missing.
         sandbox.run(&["hooks", "trust", "--all"]).expect_exit_code(0);
-        terminal.wait_for_new_text("hook watchman is missed no more");
+        terminal.wait_for_new_text("hook watchman is no longer missing");
     }
 }
 

@@ -70,7 +70,7 @@ fn a_file_that_is_no_image_is_reported_and_stays_text() {
     terminal.keys("\x15").keys(&bracketed_paste("no/such.png")).wait_for_text("> no/such.png");
     terminal
         .keys("\x15see @fake.png\r")
-        .wait_for_new_text("@fake.png: it is called like an image and is none; it is read as text");
+        .wait_for_new_text("@fake.png: its name is that of an image, but it is none; it is read as text");
     terminal.wait_until_ready();
 }
 

@@ -35,7 +35,7 @@ fn the_list_says_how_servers_are_and_descriptions_are_asked_for() {
         terminal.wait_for_new_text("did you mean `mcp__srv__echo`?");
         assert!(!terminal.screen().contains("says it back"), "{}", terminal.screen());
         terminal.wait_until_ready().keys("/mcp desc\r").wait_for_new_text("says it back");
-        terminal.wait_until_ready().keys("/mcp refresh\r").wait_for_new_text("connected anew");
+        terminal.wait_until_ready().keys("/mcp refresh\r").wait_for_new_text("being reconnected");
         terminal.wait_until_ready().keys("call mcp__srv__more {}\r").wait_for_new_text("more (srv MCP Server)");
     }
 }
@@ -97,7 +97,7 @@ fn a_user_signs_in_to_a_server_within_a_session_and_out_again() {
         terminal.wait_until_ready().keys("/about\r").wait_for_new_text("session     ");
         let (status, text) = browse(&page.unwrap());
         assert!(status == 200 && text.contains("You are signed in"), "{text}");
-        terminal.wait_for_new_text("signed in to `demo`; it is connected anew");
+        terminal.wait_for_new_text("signed in to `demo`; it is being reconnected");
         terminal
             .wait_until_ready()
             .keys("call mcp__demo__echo {\"text\":\"with a token\"}\r")

@@ -133,7 +133,7 @@ fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
         ".gemini/policies/p.toml",
         "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"git push\"\ndecision = \"ask_user\"\n",
     );
-    refused("wants the user asked");
+    refused("requires the user's approval");
     std::fs::remove_file(sandbox.project().join(".gemini/policies/p.toml")).unwrap();
     let command = sandbox.script("no.sh", "echo no pushing >&2; exit 2");
     sandbox.settings(
@@ -184,7 +184,7 @@ fn in_lines_it_is_a_and_a_number() {
         .wait_for_new_text("a1: always allow, in this project, commands that begin with `git log`.");
     terminal.keys("a1\r").wait_for_new_text("always allowed in this project");
     terminal.keys("/permissions\r").wait_for_new_text("/permissions forget NUMBER takes one back");
-    terminal.keys("/permissions forget --all\r").wait_for_new_text("nothing is allowed any more");
+    terminal.keys("/permissions forget --all\r").wait_for_new_text("from now on only policies and settings");
     terminal.keys("/permissions nonsense\r").wait_for_new_text("/permissions list|forget NUMBER|--all");
     assert!(!remembered(&sandbox).contains("git log"));
 }
