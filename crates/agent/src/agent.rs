@@ -161,7 +161,7 @@ impl Agent {
         match self.services.servers.clone().get_prompt(server, name, args, cancel).await {
             Ok(prompt) => self.start_turn(&prompt, PromptDraft::Typed(PromptMentions::default()), cancel).await,
             Err(error) => {
-                let end = TurnEnd::failed(format!("MCP server {server} does not give the prompt {name}: {error}"));
+                let end = TurnEnd::failed(format!("MCP server {server} did not return the prompt {name}: {error}"));
                 self.services.events.send(AgentEvent::TurnFinished(end.clone()));
                 end
             }
@@ -253,7 +253,7 @@ impl Agent {
                 AnswerDisposition::End(end) => return end,
                 AnswerDisposition::Retry(_) if attempt >= limit => {
                     let times = attempt + 1;
-                    let text = format!("hooks rejected the answer {times} times in a row; the last answer stands");
+                    let text = format!("hooks rejected the answer {times} times in a row; the last answer is kept");
                     self.services.events.send(AgentEvent::Warning(text));
                     return TurnEnd::Answered;
                 }

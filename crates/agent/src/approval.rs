@@ -319,7 +319,7 @@ impl Approvals {
             return asked;
         }
         if policy.is_broken() && !kind.is_harmless() {
-            return ApprovalDecision::from_rule_or_list(Permission::Ask, "a policy file that is broken");
+            return ApprovalDecision::from_rule_or_list(Permission::Ask, "a broken policy file");
         }
         verdict.map_or_else(|| self.evaluate_without_policy(call), |verdict| decision_from_rule(&verdict))
     }
@@ -338,7 +338,7 @@ impl Approvals {
             // A skill is only text, so plan mode does not refuse it.
             ApprovalMode::Plan if tool == ACTIVATE_SKILL => {}
             ApprovalMode::Plan => {
-                let message = format!("{tool} changes things, and plan mode only looks");
+                let message = format!("{tool} changes things, and plan mode only reads");
                 return by_mode(Permission::Refused(message));
             }
             ApprovalMode::AutoEdit if kind == ToolKind::Edit => return by_mode(Permission::Granted),

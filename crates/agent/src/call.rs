@@ -178,7 +178,7 @@ async fn run_with_tail_calls<'a>(
             CallProgress::Completed(finished) => return (next, *finished),
             CallProgress::TailCall(tail) if depth >= MAX_TAIL_CALLS => {
                 let message = format!(
-                    "more than {MAX_TAIL_CALLS} tools in a row wanted to run in its place; {} did not",
+                    "hooks asked for more than {MAX_TAIL_CALLS} tail calls in a row; {} was not run",
                     tail.name
                 );
                 return (next, failed_call(ToolErrorKind::ExecutionFailed, message));

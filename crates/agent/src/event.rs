@@ -438,9 +438,9 @@ impl TurnEnd {
             TurnEnd::Blocked(reason) => Some(format!("Agent execution blocked: {reason}")),
             TurnEnd::Stopped(reason) => Some(format!("Agent execution stopped by hook: {reason}")),
             TurnEnd::Cancelled => Some("Cancelled".to_owned()),
-            TurnEnd::TurnLimit(limit) => Some(format!("the session has made its {limit} model requests")),
-            TurnEnd::PromptLimit(limit) => Some(format!("this prompt has made its {limit} model requests")),
-            TurnEnd::AgentLimit(limit) => Some(format!("it has made its {limit} model requests")),
+            TurnEnd::TurnLimit(limit) => Some(format!("the session has reached its limit of {limit} model requests")),
+            TurnEnd::PromptLimit(limit) => Some(format!("this prompt has reached its limit of {limit} model requests")),
+            TurnEnd::AgentLimit(limit) => Some(format!("it has reached its limit of {limit} model requests")),
             TurnEnd::Loop(reason) => Some(reason.clone()),
             TurnEnd::Failed { message, .. } => Some(message.clone()),
         }
@@ -449,10 +449,8 @@ impl TurnEnd {
     /// Returns the advice to the user, if there is any.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            TurnEnd::TurnLimit(_) => Some("raise `model.maxSessionTurns` in the settings for more"),
-            TurnEnd::PromptLimit(_) => {
-                Some("say that it may go on, or raise `model.maxPromptTurns` in your settings for more")
-            }
+            TurnEnd::TurnLimit(_) => Some("for more, raise `model.maxSessionTurns` in the settings"),
+            TurnEnd::PromptLimit(_) => Some("tell it to go on, or raise `model.maxPromptTurns` in your settings"),
             TurnEnd::Failed { hint, .. } => hint.as_deref(),
             _ => None,
         }

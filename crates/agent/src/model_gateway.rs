@@ -295,7 +295,7 @@ async fn before_model(
             for problem in translate::apply_patch(request, &patch) {
                 services
                     .events
-                    .send(AgentEvent::Warning(format!("a BeforeModel hook was heard only in part: {problem}")));
+                    .send(AgentEvent::Warning(format!("a part of a BeforeModel hook's answer was ignored: {problem}")));
             }
             None
         }

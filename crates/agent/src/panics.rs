@@ -25,5 +25,5 @@ pub(crate) async fn run_tool_catching_panics(tool: &Arc<dyn Tool>, args: &Value,
 /// Returns the message of a panic.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("nobody knows why")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("the reason is unknown")
 }

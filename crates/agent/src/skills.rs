@@ -45,11 +45,7 @@ pub(crate) fn skill_warnings(skills: &Skills) -> Vec<String> {
     let overridden = skills.list.iter().filter_map(|skill| match &skill.state {
         SkillState::Overridden(by) => {
             let (source, folder) = (&skill.source, skill.folder.display());
-            Some(format!(
-                "skill `{}` in {} counts in the place of that in {folder} ({source})",
-                skill.name,
-                by.display()
-            ))
+            Some(format!("skill `{}` in {} replaces the one in {folder} ({source})", skill.name, by.display()))
         }
         _ => None,
     });

@@ -40,10 +40,10 @@ impl ToolLimits {
             parts.commands.iter().map(|part| part.begins_with(prefix, Naming::AnyDirectory)).collect::<Vec<_>>()
         };
         if let Some(prefix) = excluded.iter().find(|prefix| fits(prefix).contains(&Fit::Yes)) {
-            return Some(denied_by_list("tools.exclude", format!("tools.exclude takes `{prefix}` away")));
+            return Some(denied_by_list("tools.exclude", format!("tools.exclude excludes `{prefix}`")));
         }
         if core.is_some_and(|core| !prefixes_cover_all(&parts, &core)) {
-            let message = "tools.core names the commands that may run, and this is not one of them".to_owned();
+            let message = "tools.core lists the commands that may run, and this is not one of them".to_owned();
             return Some(denied_by_list("tools.core", message));
         }
         let unsure = !excluded.is_empty()
@@ -57,7 +57,7 @@ impl ToolLimits {
         let of = call.reads_from.as_deref()?;
         let mcp = call.mcp_name()?;
         let is_taken = self.exclude.iter().any(|entry| mcp.may_match(entry.trim()));
-        is_taken.then(|| denied_by_list("tools.exclude", format!("tools.exclude takes the MCP server `{of}` away")))
+        is_taken.then(|| denied_by_list("tools.exclude", format!("tools.exclude excludes the MCP server `{of}`")))
     }
 }
 

@@ -79,7 +79,7 @@ impl ToolInvocation<'_> {
                 return Ok(asked_by);
             }
         }
-        let message = format!("hooks keep changing the arguments of {}, so that nobody can judge them", self.name);
+        let message = format!("hooks keep changing the arguments of {}, so the call can't be judged", self.name);
         Err(Box::new(failed_call(ToolErrorKind::PolicyViolation, message)))
     }
 
@@ -129,7 +129,7 @@ impl ToolInvocation<'_> {
         }
         if nothing_in_their_place {
             self.replace_with_redacted();
-            let words = "Tool execution blocked: hooks want the arguments redacted, and give none in their place";
+            let words = "Tool execution blocked: hooks want the arguments redacted, but give no replacement";
             return Err(self.reject(words.to_owned()));
         }
         Ok((asked_by, self.apply_hook_changes(changes)?))
@@ -185,7 +185,8 @@ impl ToolInvocation<'_> {
         match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
             Ok(_) => Ok(names),
             Err(problem) => {
-                let message = format!("hooks changed the arguments, and now they do not fit {}: {problem}", self.name);
+                let message =
+                    format!("hooks changed the arguments, which are now invalid for {}: {problem}", self.name);
                 Err(Box::new(failed_call(ToolErrorKind::InvalidToolParams, message)))
             }
         }
@@ -220,7 +221,7 @@ impl ToolInvocation<'_> {
             Permission::Refused(reason) => Err(self.reject(format!("Tool execution blocked: {reason}"))),
             Permission::Denied(words) => Err(self.reject(words)),
             Permission::Ask if services.interaction == Interaction::Headless => {
-                tracing::debug!(by = "nobody", "refused: the user would have to be asked");
+                tracing::debug!(by = "nobody", "refused: it needs the user's approval");
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failed_call(
                     ToolErrorKind::PolicyViolation,
@@ -267,7 +268,7 @@ impl ToolInvocation<'_> {
             let Some(args) = self.apply_reply(tool, reply)? else {
                 if let Some(ToolDisplay::Diff(shown)) = shown {
                     if self.is_diff_outdated(tool, &shown).await {
-                        let text = format!("{} has changed meanwhile: this is the change now", shown.shown_path);
+                        let text = format!("{} has changed in the meantime; the new diff follows", shown.shown_path);
                         self.services.events.send(AgentEvent::Note(text));
                         continue;
                     }
@@ -335,7 +336,7 @@ impl ToolInvocation<'_> {
                 "always allowed in this project: {words} ({file}; /permissions takes it back)"
             )),
             Err(error) => {
-                AgentEvent::Warning(format!("allowed for this session only, as it can't be written down: {error}"))
+                AgentEvent::Warning(format!("allowed for this session only, because it can't be saved: {error}"))
             }
         });
     }
@@ -403,8 +404,7 @@ fn is_redaction_undecided(outcome: &Outcome<BeforeToolVerdict>) -> bool {
 
 fn protected_path_denial(path: &str) -> String {
     format!(
-        "{path} is protected, because guards are made of it, and nobody is there to ask; \
-         \"!{path}\" in `security.protectedPaths` of your own settings lets tools change it"
+        "{path} is protected because guards depend on it, and no user is present to approve a change; \"!{path}\" in `security.protectedPaths` of your own settings lets tools change it"
     )
 }
 
@@ -417,19 +417,21 @@ fn headless_denial(
     match asked_by {
         Some(ApprovalDemand { hooks, reason }) => {
             format!(
-                "Tool execution blocked: {reason} (hook {} wants the user asked, and nobody is there)",
+                "Tool execution blocked: {reason} (hook {} asks for the user's approval, and no user is present)",
                 hooks.join(", ")
             )
         }
         // Command-line flags do not override what ranks above them.
         None if judgement.flag_effect == FlagEffect::CannotOverride => {
-            format!("Tool execution blocked: {} wants the user asked, and nobody is there", judgement.decided_by)
+            format!(
+                "Tool execution blocked: {} requires the user's approval, and no user is present",
+                judgement.decided_by
+            )
         }
         None => {
             let mode = if kind == ToolKind::Edit { "--approval-mode=auto_edit or " } else { "" };
             format!(
-                "Tool execution blocked: {tool} needs approval and nobody is there to give it; \
-                 allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo (for scripts: Tool \"{tool}\" not found)"
+                "Tool execution blocked: {tool} needs approval and no user is present to give it; allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo (for scripts: Tool \"{tool}\" not found)"
             )
         }
     }

@@ -200,10 +200,10 @@ fn file_restore_action(
         return refused("it is outside of the project");
     }
     if path.components().any(|part| part.as_os_str() == ".git") {
-        return refused("it is git's own");
+        return refused("it belongs to git");
     }
     if roots.protected.covers(path) {
-        return refused("it is protected: guards are made of it");
+        return refused("it is protected: guards depend on it");
     }
     if !has_no_symlink_parents(path) {
         return refused("a link leads elsewhere on the way to it");
@@ -211,7 +211,7 @@ fn file_restore_action(
     match (target, now) {
         (PathState::Unkept { why }, _) => FileRestoreAction::Refused(format!("it was not kept: {why}")),
         (_, PathState::Unkept { why }) => {
-            FileRestoreAction::Refused(format!("what is there now could not be brought back: {why}"))
+            FileRestoreAction::Refused(format!("the present state could not be restored later: {why}"))
         }
         (PathState::Missing { .. }, _) => FileRestoreAction::Delete,
         (PathState::Link { .. }, _) => FileRestoreAction::Link,

@@ -89,13 +89,13 @@ pub enum CheckpointError {
         why: String,
     },
     /// A stored content is missing or damaged.
-    #[error("what was kept of {0} is gone or damaged")]
+    #[error("the saved content of {0} is missing or damaged")]
     ContentLost(String),
     /// The checkpoint has no position in a conversation.
-    #[error("checkpoint {0} holds no place in a conversation")]
+    #[error("checkpoint {0} does not belong to a conversation")]
     NoConversation(u64),
     /// The checkpoint belongs to another session.
-    #[error("the conversation of checkpoint {number} is that of session {session}")]
+    #[error("checkpoint {number} belongs to the conversation of session {session}")]
     OtherSession {
         /// The number of the checkpoint.
         number: u64,

@@ -39,7 +39,7 @@ pub enum CommandError {
         reason: String,
     },
     /// A shell command needs approval in a headless session.
-    #[error("/{name} wants to run `{shell}`, which needs approval{}, and nobody is there to give it", rule.as_ref().map(|rule| format!(" because of {rule}")).unwrap_or_default())]
+    #[error("/{name} wants to run `{shell}`, which needs approval{}, and no user is present to give it", rule.as_ref().map(|rule| format!(" because of {rule}")).unwrap_or_default())]
     ApprovalUnavailable {
         /// The name of the custom command.
         name: String,
@@ -81,7 +81,7 @@ impl CommandError {
     pub fn hint(&self) -> Option<String> {
         match self {
             CommandError::Unclosed { .. } => {
-                Some("braces inside a block must be balanced; put a command that can't be into a script".to_owned())
+                Some("braces inside a block must be balanced; move any other command to a script".to_owned())
             }
             CommandError::Unescapable { .. } => {
                 Some("use {{args}} as a word of its own or between plain quotes, or give it to a script".to_owned())

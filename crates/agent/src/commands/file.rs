@@ -17,7 +17,7 @@ use crate::translate::escape_hook_marker;
 /// The size of media, in base64, after which no more are added.
 const MAX_MEDIA_BYTES: usize = 8 * 1024 * 1024;
 /// The warning about content that hooks hid.
-const HIDDEN_CONTENT_REASON: &str = "a hook put its reason in the place of the content";
+const HIDDEN_CONTENT_REASON: &str = "a hook replaced the content by its reason";
 /// The maximum number of files that a warning names.
 const MAX_LISTED_FILES: usize = 3;
 
@@ -70,7 +70,7 @@ async fn read_file(name: &str, reader: &impl PromptReader) -> Result<InjectedFil
         Err(PromptToolError::Failed(failure)) if failure.kind == ToolErrorKind::InvalidToolParams => {
             return Ok(InjectedFile {
                 parts: Vec::new(),
-                warning: Some("left out: an ignore file hides it".to_owned()),
+                warning: Some("left out: an ignore file excludes it".to_owned()),
             });
         }
         Err(why) => return Err(why.into()),
@@ -117,7 +117,7 @@ async fn read_directory(name: &str, reader: &impl PromptReader) -> Result<Inject
     if read.is_empty() && media.is_empty() {
         return Ok(InjectedFile {
             parts: Vec::new(),
-            warning: Some("left out: no file in it is to be read".to_owned()),
+            warning: Some("left out: it contains no file that may be read".to_owned()),
         });
     }
     let mut parts = if read.is_empty() { Vec::new() } else { content_parts(result.llm_content) };

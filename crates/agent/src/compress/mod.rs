@@ -141,7 +141,7 @@ enum SummaryError {
 fn summary_text(answer: ModelAnswer) -> Result<String, SummaryError> {
     let why = match answer {
         ModelAnswer::Complete(chunk, _) if !chunk.text().trim().is_empty() => return Ok(chunk.text()),
-        ModelAnswer::Complete(..) => "the model gave an empty summary; the history stays".to_owned(),
+        ModelAnswer::Complete(..) => "the model returned an empty summary; the history is kept".to_owned(),
         ModelAnswer::Denied(reason) => format!("the history is not compressed, because a hook refused it: {reason}"),
         ModelAnswer::Stopped(reason, _) => return Err(SummaryError::TurnEnded(TurnEnd::Stopped(reason))),
         ModelAnswer::Cancelled(_) => return Err(SummaryError::TurnEnded(TurnEnd::Cancelled)),

@@ -38,7 +38,7 @@ impl ImportPolicy {
     pub(super) fn refusal_reason(&self, owner: &ContextFileOwner, real: &Path) -> Option<&'static str> {
         match owner {
             ContextFileOwner::User if !real.starts_with(&self.user_dir) => Some("which is not below ~/.gemini"),
-            ContextFileOwner::User if !has_extension(real, &["md"]) => Some("which is no .md file"),
+            ContextFileOwner::User if !has_extension(real, &["md"]) => Some("which is not a .md file"),
             ContextFileOwner::User => None,
             ContextFileOwner::Extension(directory) if !real.starts_with(directory) => {
                 Some("which is outside of its extension")
@@ -85,7 +85,7 @@ impl ImportPolicy {
         if !real.starts_with(&self.project_top) {
             return Some("leads out of the project");
         }
-        self.project_refusal_reason(real).map(|_| "leads to what no context file may import")
+        self.project_refusal_reason(real).map(|_| "leads to a file that context files may not import")
     }
 }
 

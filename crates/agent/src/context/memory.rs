@@ -357,6 +357,6 @@ mod tests {
         std::os::unix::fs::symlink("../.env", place.path("home/p/a/GEMINI.md")).unwrap();
         let memory = place.load("home/p/a", true);
         assert_eq!(memory.text, "");
-        assert_eq!(memory.warnings, ["GEMINI.md leads to what no context file may import and is not read"]);
+        assert_eq!(memory.warnings, ["GEMINI.md leads to a file that context files may not import and is not read"]);
     }
 }

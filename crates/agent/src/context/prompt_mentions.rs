@@ -84,7 +84,7 @@ impl PromptMentions {
             let cancel = reader.context().cancel.clone();
             let result = match place {
                 MentionLocation::Path(Err(error)) => Err(error.to_string()),
-                _ if total > MAX_ATTACHED_BYTES => Err("what comes before it is already 8 MiB".to_owned()),
+                _ if total > MAX_ATTACHED_BYTES => Err("the attachments before it already have 8 MiB".to_owned()),
                 MentionLocation::Path(Ok(path)) => {
                     cancel.run_until_cancelled(attach(&path, reader)).await.ok_or(TurnEnd::Cancelled)??
                 }
@@ -194,9 +194,9 @@ fn unknown_paths_warning(unknown: &[String]) -> Option<String> {
     let named: Vec<String> = unknown.iter().take(MAX_LISTED_FILES).map(|path| format!("@{path}")).collect();
     match unknown.len().saturating_sub(MAX_LISTED_FILES) {
         _ if named.is_empty() => None,
-        0 if named.len() == 1 => Some(format!("{} names no file, so nothing is attached for it", named.join(", "))),
-        0 => Some(format!("{} name no files, so nothing is attached for them", named.join(", "))),
-        more => Some(format!("{} and {more} more name no files, so nothing is attached for them", named.join(", "))),
+        0 if named.len() == 1 => Some(format!("{} is not a file, so nothing is attached for it", named.join(", "))),
+        0 => Some(format!("{} are not files, so nothing is attached for them", named.join(", "))),
+        more => Some(format!("{} and {more} more are not files, so nothing is attached for them", named.join(", "))),
     }
 }
 
@@ -261,7 +261,7 @@ async fn attach(path: &Path, reader: &impl PromptReader) -> Result<Result<Attach
     };
     let name = reader.context().workspace.shorten(path);
     let (read, remark) = match result.return_display {
-        _ if is_hidden => (Vec::new(), Some("a hook put its reason in the place of the content".to_owned())),
+        _ if is_hidden => (Vec::new(), Some("a hook replaced the content by its reason".to_owned())),
         ToolDisplay::Files { files, skipped, .. } if files.is_empty() => return Ok(Err(no_files_reason(&skipped))),
         ToolDisplay::Files { files, skipped, .. } => {
             (files, (!skipped.is_empty()).then(|| skipped_files_warning(&skipped)))
@@ -275,7 +275,7 @@ async fn attach(path: &Path, reader: &impl PromptReader) -> Result<Result<Attach
     let is_text = matches!(result.llm_content, ResultContent::Text(_));
     let remark = remark.or_else(|| {
         let claims = !is_directory && is_text && has_image_extension(path);
-        claims.then(|| "it is called like an image and is none; it is read as text".to_owned())
+        claims.then(|| "its name is that of an image, but it is none; it is read as text".to_owned())
     });
     let what = if is_directory { "directory" } else { "file" };
     let mut parts = enclose_content(&escape_hook_marker(&format!("{what} @{name}")), result.llm_content);
@@ -303,7 +303,7 @@ async fn attach_resource(address: &str, reader: &impl PromptReader) -> Result<Re
         Ok(given) => given,
         Err(why) => return Ok(Err(why.into_turn_end()?)),
     };
-    let hidden = "a hook put its reason in the place of the content";
+    let hidden = "a hook replaced the content by its reason";
     let remark = given.is_hidden.then(|| hidden.to_owned());
     let parts = enclose_content(&escape_hook_marker(&format!("resource @{address}")), given.result.llm_content);
     let size = parts.iter().map(part_bytes).sum();
@@ -335,7 +335,7 @@ fn part_bytes(part: &Part) -> usize {
 }
 
 fn no_files_reason(skipped: &[SkippedFile]) -> String {
-    if skipped.is_empty() { "no file in it is to be read".to_owned() } else { skipped_files_warning(skipped) }
+    if skipped.is_empty() { "it contains no file that may be read".to_owned() } else { skipped_files_warning(skipped) }
 }
 
 fn skipped_files_warning(skipped: &[SkippedFile]) -> String {

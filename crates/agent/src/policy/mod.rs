@@ -58,7 +58,7 @@ pub enum PolicyError {
     #[error("the policy can't be used: {0}")]
     NamedFile(Box<Diagnostic>),
     /// A file of the user, an extension, the project or the administrator is broken.
-    #[error("a policy is broken, and nobody is there to be asked in its place: {0}")]
+    #[error("a policy is broken, and no user is present to be asked instead: {0}")]
     ConfiguredFile(Box<Diagnostic>),
 }
 

@@ -157,7 +157,7 @@ fn policy_dirs(loaded: &LoadedConfig) -> Vec<(PolicyTier, PathBuf)> {
 /// directory is fine, an unreadable one is an error.
 fn toml_files(directory: &Path) -> Result<Vec<PathBuf>, Box<Diagnostic>> {
     let problem = |error: std::io::Error| {
-        Box::new(Diagnostic::about_file(Severity::Error, directory, format!("can't look for policies here: {error}")))
+        Box::new(Diagnostic::about_file(Severity::Error, directory, format!("can't list the policies here: {error}")))
     };
     let entries = match std::fs::read_dir(directory) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -201,7 +201,7 @@ pub(crate) fn parse_policy(file: &Path, text: &str, tier: PolicyTier) -> ParsedP
         Ok(table) => reader.read_document(table.get_ref()),
         Err(error) => {
             let span = error.span().unwrap_or_default();
-            reader.push_diagnostic(Severity::Error, span, format!("this is no TOML: {}", error.message()));
+            reader.push_diagnostic(Severity::Error, span, format!("this is not valid TOML: {}", error.message()));
         }
     }
     let mut found = reader.parsed;
@@ -210,7 +210,7 @@ pub(crate) fn parse_policy(file: &Path, text: &str, tier: PolicyTier) -> ParsedP
         found.only_allows = has_only_allow_rules(text);
     }
     if found.only_allows {
-        let text = "its rules only allow, and none of them counts";
+        let text = "the file has only allow rules, and none of them is used";
         let errors = found.diagnostics.iter_mut().filter(|one| one.severity == Severity::Error && one.help.is_none());
         errors.for_each(|error| error.help = Some(text.to_owned()));
     }
@@ -352,7 +352,7 @@ impl PolicyReader<'_> {
             }
             let (span, text) = (
                 value.span(),
-                format!("no tool is called `{name}`, so this rule applies to an agent of that name, if to any"),
+                format!("no tool is called `{name}`, so this rule can apply only to an agent of that name"),
             );
             let problem = self.source.diagnose(Severity::Warning, span.start, span.end, text);
             self.parsed.diagnostics.push(problem.help(tool_help(name)));
@@ -383,7 +383,8 @@ impl PolicyReader<'_> {
             }
             "toolAnnotations" => {
                 rule.never_matches = true;
-                let message = "no call here has what `toolAnnotations` asks for, so this rule never applies".to_owned();
+                let message = "no call has the annotations that `toolAnnotations` requires, so this rule never applies"
+                    .to_owned();
                 self.push_diagnostic(Severity::Warning, key.span(), message);
             }
             unknown => {
@@ -415,7 +416,7 @@ impl PolicyReader<'_> {
         let path = PathBuf::from(self.read_text(value)?);
         let is_whole = path.is_absolute() && hookwright_hooks::shell::normalized(&path) == path;
         if !is_whole {
-            self.push_error(value, "expected a whole path, from `/` on and without `..`");
+            self.push_error(value, "expected an absolute path without `..`");
         }
         Some(path).filter(|_| is_whole)
     }

@@ -11,7 +11,7 @@ use crate::services::{Interaction, Services};
 use crate::session::{Reply, skips_approval};
 
 /// The reason that is given while untrusted changes exist.
-pub(crate) const UNTRUSTED_CHANGES_MESSAGE: &str = "what an agent changed of the guards waits for your trust";
+pub(crate) const UNTRUSTED_CHANGES_MESSAGE: &str = "an agent's changes to guards wait for your trust";
 
 /// Reports the changes since the last report, and asks for trust if a user is present.
 pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
@@ -28,7 +28,7 @@ pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
         GuardTrustReply::Trust => {
             let guards = services.tamper_watch.clone();
             if run_with_disk_timeout(move || guards.trust(&changes)).await.is_none() {
-                let text = format!("{DISK_TIMEOUT_MESSAGE}, so what you trust is not on record yet");
+                let text = format!("{DISK_TIMEOUT_MESSAGE}, so your trust is not recorded yet");
                 services.events.send(AgentEvent::Warning(text));
             }
         }
@@ -69,7 +69,9 @@ fn report_problems(services: &Services) {
 
 fn warn_of_changes(services: &Services, changes: &[GuardChange]) {
     for change in changes {
-        let text = format!("{change}; hooks that depend on it are not trusted, and deny what they can: {TRUST_HINT}");
+        let text = format!(
+            "{change}; hooks that depend on it are not trusted and deny every call that they judge: {TRUST_HINT}"
+        );
         services.events.send(AgentEvent::Warning(text));
     }
 }

@@ -33,9 +33,9 @@ use window::TamperWindowKind;
 
 /// The advice on what to do about an untrusted guard.
 pub(crate) const TRUST_HINT: &str =
-    "look at it, then trust it with `hookwright hooks trust --all` or /hooks trust --all, or put it back as it was";
+    "review it, then trust it with `hookwright hooks trust --all` or /hooks trust --all, or restore it";
 /// The advice in a denial, which the model may read: it does not say how to trust a change.
-const PERSON_REQUIRED_MESSAGE: &str = "a person must look at it";
+const PERSON_REQUIRED_MESSAGE: &str = "a person must review it";
 
 /// A change by the agent to a file that guards depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -470,7 +470,7 @@ impl TrustGate for TamperWatch {
         if state.stand_in_addresses.contains(&key) {
             let file = hook.location.as_ref().map(|place| state.display_path(&place.file)).unwrap_or_default();
             return Err(format!(
-                "it was changed or removed in {file} while the agent worked, so it is missed; {PERSON_REQUIRED_MESSAGE}"
+                "it was changed or removed in {file} while the agent worked; {PERSON_REQUIRED_MESSAGE}"
             ));
         }
         let files = std::mem::take(&mut state.armed_hooks[at].file_indices);

@@ -35,8 +35,7 @@ pub(super) fn apply_messages(request: &mut ModelRequest, messages: &[LlmMessage]
     let MessagePairing { pairs, uncertain: unsure } = pair_messages(&had, &given);
     let lost = unsure.iter().filter(|at| groups[**at].clone().any(|at| has_non_text_parts(&request.contents[at])));
     if lost.count() > 0 {
-        let text = "it gave back other messages than it got, and which is which cannot be told; calls, results and \
-                    media of those that are not among them are left out";
+        let text = "it returned messages that can't be matched with those it got; calls, results and media of the missing ones are left out";
         problems.push(text.to_owned());
     }
     let in_order = pairs.iter().flatten().copied().eq(0..had.len());
@@ -67,7 +66,7 @@ fn parse_role(word: &str, problems: &mut Vec<String>) -> Role {
         "user" => Role::User,
         "model" | "assistant" => Role::Model,
         other => {
-            problems.push(format!("a message has the role `{other}`, which is none; it is sent as the user's"));
+            problems.push(format!("a message has the unknown role `{other}`; it is sent as the user's"));
             Role::User
         }
     }

@@ -94,7 +94,7 @@ async fn retries_are_bounded_and_the_bound_is_reported() {
     let limit = stage.agent.services().hooks.max_agent_retries() as usize;
     assert_eq!((attempts, stage.script.requests().len()), (limit + 1, limit + 1));
     assert_eq!(stage.filter_events(retry_of).len(), limit);
-    let said = format!("hooks rejected the answer {attempts} times in a row; the last answer stands");
+    let said = format!("hooks rejected the answer {attempts} times in a row; the last answer is kept");
     assert_eq!(stage.warnings(), [said]);
     assert_eq!(stage.message_texts().last().unwrap(), &format!("answer {limit}"));
 }

@@ -90,7 +90,7 @@ async fn headless_approval_requests_are_denied() {
     let (stage, ran) = run_acting_turn(&project, "x").await;
     assert!(ran.is_empty());
     let told = &stage.call_results()[0].1;
-    assert!(told.contains("hm") && told.contains("unsure") && told.contains("nobody is there"), "{told}");
+    assert!(told.contains("hm") && told.contains("unsure") && told.contains("no user is present"), "{told}");
     assert_eq!(first_failure(&stage), (ToolErrorKind::PolicyViolation, Some(CallDecision::Reject)));
 
     let project = TestProject::new();
@@ -168,7 +168,7 @@ async fn endless_tail_calls_are_ended() {
     let (stage, ran) = run_acting_turn(&project, "first").await;
     assert_eq!(ran.len(), 9, "the call and eight in its place");
     let (key, told) = &stage.call_results()[0];
-    assert!(key == "error" && told.contains("more than 8 tools in a row"), "{told}");
+    assert!(key == "error" && told.contains("more than 8 tail calls in a row"), "{told}");
 }
 
 #[tokio::test]

@@ -217,7 +217,7 @@ async fn no_mode_skips_approval_while_a_changed_guard_awaits_trust() {
     session.wait_until_idle().await;
     assert_eq!(session.handle.view().modes(), [ApprovalMode::Default, ApprovalMode::Plan]);
     session.send(SessionCommand::SetApprovalMode(ApprovalMode::AutoEdit));
-    wait_for_reply(&mut session, "waits for your trust, so the approval mode is default, not auto_edit").await;
+    wait_for_reply(&mut session, "wait for your trust, so the approval mode is default, not auto_edit").await;
     assert_eq!(next_mode(&mut session).await, ApprovalMode::Default);
     session.send(SessionCommand::SetApprovalMode(ApprovalMode::Plan));
     assert_eq!(next_mode(&mut session).await, ApprovalMode::Plan);
@@ -252,6 +252,6 @@ async fn the_list_of_commands_says_where_arguments_are_read_as_code() {
             _ => None,
         })
         .await;
-    let warned: Vec<_> = rows.iter().filter(|(_, about)| about.contains("read as code by `sh -c`")).collect();
+    let warned: Vec<_> = rows.iter().filter(|(_, about)| about.contains("`sh -c` runs {{args}} as code")).collect();
     assert!(rows.len() == 2 && warned.len() == 1 && warned[0].0 == "/risky", "{rows:?}");
 }

@@ -119,7 +119,7 @@ fn the_agents_tools_do_not_change_what_was_kept() {
     let record = walk(&kept).into_iter().find(|path| path.extension().is_some_and(|it| it == "json")).unwrap();
     let prompt = format!("call write_file {}", json!({"file_path": record, "content": "{}"}));
     let run = sandbox.run(&["-y", "-p", &prompt, "--include-directories", kept.to_str().unwrap()]);
-    assert!(run.stderr.contains("is protected, because guards are made of it"), "{}", run.stderr);
+    assert!(run.stderr.contains("is protected because guards depend on it"), "{}", run.stderr);
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn the_files_of_claude_hooks_are_protected() {
         let replay = ReplayBuilder::new().calls("write_file", json!({"file_path": path, "content": "{}"})).says("done");
         let file = sandbox.replay(&replay);
         let run = sandbox.run(&["-p", "go", "-y", "--fake-responses", &file]).expect_exit_code(0);
-        assert!(run.stderr.contains("is protected, because guards are made of it"), "{path}: {}", run.stderr);
+        assert!(run.stderr.contains("is protected because guards depend on it"), "{path}: {}", run.stderr);
     }
 }
 

@@ -202,7 +202,7 @@ fn unknown_server_names_on_the_command_line_are_reported() {
             "x",
         ])
         .expect_exit_code(0);
-    assert!(run.stderr.contains("has `dmeo`, and no MCP server is called so"), "{}", run.stderr);
+    assert!(run.stderr.contains("has `dmeo`, but no MCP server has that name"), "{}", run.stderr);
     assert!(run.stderr.contains("did you mean `demo`?") && run.stderr.contains("has `x`"), "{}", run.stderr);
 }
 
@@ -239,7 +239,7 @@ fn a_headless_server_call_is_denied_unless_it_was_allowed_before() {
         server["trust"] = json!(true);
         server
     };
-    let refused = "needs approval and nobody is there to give it";
+    let refused = "needs approval and no user is present to give it";
     let policy = "[[rule]]\nmcpName = \"demo\"\ntoolName = \"echo\"\ndecision = \"allow\"\npriority = 10\n";
     let deny = "[[rule]]\nmcpName = \"demo\"\ndecision = \"deny\"\npriority = 10\n";
     for (what, settings, rules, more, runs) in [

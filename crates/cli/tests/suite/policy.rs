@@ -84,7 +84,7 @@ fn no_spelling_gets_around_a_deny() {
         "sed '1e rm x' .gemini/settings.json",
     ] {
         let run = shell(&sandbox, command, &[]).expect_exit_code(0);
-        assert_contains(&run.stderr, "wants the user asked, and nobody is there");
+        assert_contains(&run.stderr, "requires the user's approval, and no user is present");
         assert!(sandbox.has_file("x"), "{command}");
     }
     shell(&sandbox, "echo rm > ran", &[]).expect_exit_code(0);
@@ -144,7 +144,7 @@ fn a_broken_policy_stops_a_headless_session() {
         "expected a text",
     );
     let args = ["policy", "explain", "write_file", "{}", "--mode", "yolo"];
-    assert_contains(&sandbox.run(&args).expect_exit_code(3).stdout, "a policy file that is broken");
+    assert_contains(&sandbox.run(&args).expect_exit_code(3).stdout, "a broken policy file");
 }
 
 #[test]
@@ -230,12 +230,12 @@ fn settings_take_single_commands_away() {
     sandbox.settings(&json!({"tools": {"exclude": ["run_shell_command(touch)"]}}));
     assert_contains(
         &shell(&sandbox, "true; touch ran", &[]).expect_exit_code(0).stderr,
-        "tools.exclude takes `touch` away",
+        "tools.exclude excludes `touch`",
     );
     sandbox.settings(&json!({"tools": {"core": ["run_shell_command(echo)"]}}));
     assert_contains(
         &shell(&sandbox, "touch ran", &[]).expect_exit_code(0).stderr,
-        "tools.core names the commands that may run",
+        "tools.core lists the commands that may run",
     );
     assert!(!sandbox.has_file("ran"));
     shell(&sandbox, "echo a > ran", &[]).expect_exit_code(0);
@@ -278,7 +278,7 @@ fn a_broken_policy_that_only_allows_is_left_out_aloud() {
     user_policy(&sandbox, "git.toml", "[[rule]]\ncommandRegex = \"git \\s+log\"\ndecision = \"allow\"\n");
     let run = shell(&sandbox, "touch ran && rm -rf x", &[]).expect_exit_code(0);
     assert_contains(&run.stderr, "git.toml:2");
-    assert_contains(&run.stderr, "its rules only allow, and none of them counts");
+    assert_contains(&run.stderr, "the file has only allow rules, and none of them is used");
     assert!(!sandbox.has_file("ran"), "the other file's deny counts");
     user_policy(&sandbox, "git.toml", "[[rule]]\ncommandRegex = \"git \\s+push\"\ndecision = \"deny\"\n");
     shell(&sandbox, "touch ran", &[]).expect_exit_code(52);

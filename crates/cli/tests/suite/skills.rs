@@ -364,7 +364,7 @@ fn a_skill_that_is_the_users_alone_is_called_by_its_name() {
     let alone = text.replacen("---\n", "---\ndisable-model-invocation: true\nhooks:\n  PreToolUse: []\n", 1);
     std::fs::write(&file, alone).unwrap();
     let listed = sandbox.run(&["skills", "list"]).expect_exit_code(0);
-    assert!(listed.stdout.contains("yours alone: /pdf"), "{}", listed.stdout);
+    assert!(listed.stdout.contains("only you can use it: /pdf"), "{}", listed.stdout);
     assert!(listed.stderr.contains("hooks in a skill do not run here"), "{}", listed.stderr);
     let (sandbox, said, tools) = skills_section(sandbox);
     assert_eq!(said, None, "{tools}");

@@ -187,7 +187,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("the number of tokens at which history is compressed, if that is reached before the share"),
         section("context", Anything),
         setting("context.fileName", TextOrTexts, Inside)
-            .describe("names of files with notes for the model, such as GEMINI.md"),
+            .describe("names of files with notes for the model, in addition to GEMINI.md"),
         merged_setting("context.includeDirectories", Texts, MergeRule::Union, Inside)
             .describe("more directories that tools may work in; /directory add does so for a session"),
         section("context.fileFiltering", Anything),

@@ -112,7 +112,7 @@ fn untrusted_project_has_no_skills_and_that_is_reported() {
     let loaded = place.load(false);
     assert_eq!(discover(&loaded).list.iter().map(|skill| skill.name.as_str()).collect::<Vec<_>>(), ["b"]);
     let said: Vec<String> = loaded.notices.iter().map(ToString::to_string).collect();
-    assert!(said[0].starts_with("this folder is not trusted, so .agents/skills is not loaded; look at it"), "{said:?}");
+    assert!(said[0].starts_with("this folder is not trusted, so .agents/skills is not loaded; review it"), "{said:?}");
     assert_eq!(loaded.project_contents[0].kind, "skills");
     assert_eq!(loaded.project_contents[0].items.keys().collect::<Vec<_>>(), [".agents/skills/a"]);
 }

@@ -69,8 +69,8 @@ async fn ignored_files_are_skipped() {
     ]);
     let ran = case.run("[@{x.log}] [@{vault}] [@{vault/v}]", "").await;
     assert_eq!(ran.text(), "[] [] []");
-    assert_eq!(ran.warnings[0], "/test: @{x.log}: left out: an ignore file hides it");
-    assert_eq!(ran.warnings[1], "/test: @{vault}: left out: no file in it is to be read");
+    assert_eq!(ran.warnings[0], "/test: @{x.log}: left out: an ignore file excludes it");
+    assert_eq!(ran.warnings[1], "/test: @{vault}: left out: it contains no file that may be read");
     let ran = case.run("@{d}", "").await;
     assert!(ran.text().contains("a.txt ---\n\nA\n") && !ran.text().contains("hidden"), "{}", ran.text());
 }

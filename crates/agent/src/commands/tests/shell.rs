@@ -83,7 +83,7 @@ async fn arguments_are_passed_as_one_word() {
 async fn headless_session_does_not_run_unapproved_commands() {
     let case = headless(&[]);
     let ran = case.run("@{x} !{touch ran}", "").await;
-    let expected = "/test wants to run `touch ran`, which needs approval, and nobody is there to give it";
+    let expected = "/test wants to run `touch ran`, which needs approval, and no user is present to give it";
     assert_eq!(ran.error().to_string(), expected);
     let hint = "allow it with --allowed-tools 'run_shell_command(touch)' or --approval-mode=yolo";
     assert_eq!(ran.error().hint().as_deref(), Some(hint));
@@ -110,7 +110,7 @@ async fn rules_apply_to_the_resolved_command() {
 async fn denied_command_is_not_asked_about() {
     let case = CommandCase { mode: ApprovalMode::Plan, ..interactive(&[ApprovalReply::Once]) };
     let ran = case.run("!{touch ran}", "").await;
-    let expected = "/test may not run `touch ran`: run_shell_command changes things, and plan mode only looks";
+    let expected = "/test may not run `touch ran`: run_shell_command changes things, and plan mode only reads";
     assert_eq!((ran.error().to_string().as_str(), ran.approvals.len()), (expected, 0));
 
     let case = interactive(&[ApprovalReply::Once, ApprovalReply::Once]);

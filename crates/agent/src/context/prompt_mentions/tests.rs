@@ -73,7 +73,7 @@ async fn unresolved_mention_stays_in_the_text() {
 async fn unresolved_path_like_mention_warns() {
     let (_dir, ctx) = workspace_fixture(&[("a.txt", b"A"), ("d/b.txt", b"12"), ("d/c.txt", b"345")]);
     let expanded = expand_prompt("see @nope.txt, (@src/gone.rs) @a.txt @d and @nope.txt.", &ctx).await;
-    assert_eq!(expanded.warnings, ["@nope.txt, @src/gone.rs name no files, so nothing is attached for them"]);
+    assert_eq!(expanded.warnings, ["@nope.txt, @src/gone.rs are not files, so nothing is attached for them"]);
     assert_eq!(expanded.notes[0], "attached @a.txt (1 byte)");
     assert!(expanded.notes[1].starts_with("attached @d (2 files, "), "{:?}", expanded.notes);
     for prompt in ["`@nope.txt`", "@Component({", "@app.route(x)", "@types/node", "@1.", "@é.é.é!", "@.env"] {
@@ -101,7 +101,7 @@ async fn directories_respect_ignore_files() {
     assert!(!all.contains("hidden"));
     assert_eq!(expanded.warnings.len(), 3, "{:?}", expanded.warnings);
     assert_eq!(expanded.warnings[0], "@d: left out d/bin.dat (binary file)");
-    assert_eq!(expanded.warnings[1], "@vault is not read: no file in it is to be read");
+    assert_eq!(expanded.warnings[1], "@vault is not read: it contains no file that may be read");
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn invalid_or_oversized_images_warn() {
     assert_eq!(
         expanded.warnings[..2],
         [
-            "@text.png: it is called like an image and is none; it is read as text",
+            "@text.png: its name is that of an image, but it is none; it is read as text",
             "@bin.png: Skipped binary file: bin.png"
         ]
     );

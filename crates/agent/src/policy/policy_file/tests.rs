@@ -21,7 +21,7 @@ fn diagnostics_have_a_location_and_a_hint() {
     let tool = |text: &str| problems(&format!("[[rule]]\ndecision = \"deny\"\n{text}\n"));
     assert_eq!(
         tool("toolName = [\"glob\", \"write_flie\"]"),
-        "p.toml:3:21: warning: no tool is called `write_flie`, so this rule applies to an agent of that name, if to any (did you mean `write_file`?)"
+        "p.toml:3:21: warning: no tool is called `write_flie`, so this rule can apply only to an agent of that name (did you mean `write_file`?)"
     );
     assert!(tool("toolName = \"Bash\"").contains("did you mean `run_shell_command`?"));
     for fine in
@@ -40,7 +40,7 @@ fn diagnostics_have_a_location_and_a_hint() {
         ("[[rule]]\ndecision = \"deny\"\nargsPattern = \"(\"", "p.toml:3:15: error: this pattern"),
         ("[[rule]]\ndecision = \"deny\"\nmodes = [\"all\"]", "p.toml:3:9: error: expected an array of modes"),
         ("[[rule]]\ndecision = \"allow\"", "p.toml:1:1: warning: a project can only tighten"),
-        ("[[rule\n", "error: this is no TOML"),
+        ("[[rule\n", "error: this is not valid TOML"),
     ] {
         assert!(problems(text).contains(expected), "{text}: {}", problems(text));
     }

@@ -141,7 +141,7 @@ impl TamperWatchState {
 
     pub(super) fn report_ledger_error(&mut self, why: &str) {
         self.push_problem(format!(
-            "what earlier sessions' agents changed of the guards can't be told ({why}); look at your hooks before you go on"
+            "it is not known which guards the agents of earlier sessions changed ({why}); review your hooks before you go on"
         ));
     }
 
@@ -176,8 +176,10 @@ impl TamperWatchState {
             self.is_busy_published = false;
             self.publish_busy();
             match restored {
-                Ok(()) => self
-                    .push_problem(format!("{} was changed while the agent worked; it is written anew", path.display())),
+                Ok(()) => self.push_problem(format!(
+                    "{} was changed while the agent worked; it was written again",
+                    path.display()
+                )),
                 Err(error) => self.report_write_failure(&path, &error.to_string()),
             }
         }
@@ -185,9 +187,8 @@ impl TamperWatchState {
         let (path, restored) = (memory.path().to_owned(), memory.restore());
         match restored {
             Ok(false) => {}
-            Ok(true) => {
-                self.push_problem(format!("{} was changed while the agent worked; it is written anew", path.display()))
-            }
+            Ok(true) => self
+                .push_problem(format!("{} was changed while the agent worked; it was written again", path.display())),
             Err(error) => self.report_write_failure(&path, &error.to_string()),
         }
     }
@@ -195,7 +196,7 @@ impl TamperWatchState {
     pub(super) fn report_write_failure(&mut self, path: &Path, why: &str) {
         let path = path.display();
         self.push_problem(format!(
-            "{path} can't be written ({why}), so the next session may not know what the agent changed: look at your hooks"
+            "{path} can't be written ({why}), so the next session may not know what the agent changed: review your hooks"
         ));
     }
 

@@ -118,7 +118,7 @@ fn changes_during_a_call_are_the_agents_and_others_the_users() {
     assert!(!guards.rescan_blocking() && guards.check(&hooks[1]).is_ok());
     // The model may read this message, so it does not say how to trust the change.
     let words = guards.check(&hooks[0]).unwrap_err();
-    assert!(words.contains("a person must look at it") && !words.contains("hooks trust"), "{words}");
+    assert!(words.contains("a person must review it") && !words.contains("hooks trust"), "{words}");
     let news = guards.take_unreported_changes();
     assert_eq!(news.iter().map(|change| change.path.as_str()).collect::<Vec<_>>(), [SCRIPT]);
     assert!(news[0].diff.as_ref().unwrap().contains("+exit 0"));

@@ -161,7 +161,7 @@ impl TamperWatch {
 
     fn report_silent_disk(&self) {
         let text = format!(
-            "{DISK_TIMEOUT_MESSAGE}, so it is not known yet whether the agent has changed what guards are made of"
+            "{DISK_TIMEOUT_MESSAGE}, so it is not known yet whether the agent has changed files that guards depend on"
         );
         self.view().report_problem(text);
     }

@@ -33,7 +33,7 @@ fn retries_are_bounded_and_the_bound_is_said() {
     let script = "cat > /dev/null; echo again >> count; echo again >&2; exit 2";
     let sandbox = project_with(&[("AfterAgent", "", script)], json!({"hooksConfig": {"maxAgentRetries": 2}}));
     let run = run_hello(&sandbox, &ReplayBuilder::new().says("a").says("b").says("c"));
-    assert_contains(&run.messages, "hooks rejected the answer 3 times in a row; the last answer stands");
+    assert_contains(&run.messages, "hooks rejected the answer 3 times in a row; the last answer is kept");
     assert_eq!(sandbox.read("count").lines().count(), 3);
 }
 

@@ -78,7 +78,7 @@ fn tail_calls_do_not_go_on_for_ever() {
     );
     let sandbox = project_with_file(&[("AfterTool", "read_file", &format!("echo x >> count\n{tail}"))]);
     let run = run_hello(&sandbox, &read_file_replay());
-    assert_contains(&run.messages, "more than 8 tools in a row wanted to run in its place");
+    assert_contains(&run.messages, "more than 8 tail calls in a row");
     assert_eq!(sandbox.read("count").lines().count(), 9);
     assert_eq!(run.text, "I see");
 }

@@ -46,7 +46,7 @@ fn rewritten_arguments_must_fit_the_tool() {
     let script = answer_script(&json!({"hookSpecificOutput": {"tool_input": {"content": 7}}}));
     let sandbox = project(&[("BeforeTool", "", &script), ("AfterTool", "", LOG_INPUT_SCRIPT)]);
     let run = run_hello(&sandbox, &write_file_replay());
-    assert_contains(&run.messages, "hooks changed the arguments, and now they do not fit write_file");
+    assert_contains(&run.messages, "hooks changed the arguments, which are now invalid for write_file");
     assert!(!sandbox.exists("a.txt") && logged_inputs(&sandbox).is_empty());
     assert_eq!(run.error_kinds(), ["invalid_tool_params"]);
 }

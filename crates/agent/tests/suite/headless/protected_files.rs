@@ -39,7 +39,10 @@ fn no_mode_list_or_rule_lets_a_tool_change_a_guard_unasked() {
         {
             let before = fs::read(sandbox.project_dir().join(path)).ok();
             let run = run_with_options(&sandbox, "go", &write_file_replay(path), options.clone()).assert_ended_well();
-            assert_contains(&run.messages, "is protected, because guards are made of it, and nobody is there to ask");
+            assert_contains(
+                &run.messages,
+                "is protected because guards depend on it, and no user is present to approve a change",
+            );
             assert_contains(&run.messages, "security.protectedPaths");
             assert_eq!(fs::read(sandbox.project_dir().join(path)).ok(), before, "{path} {flag}");
         }

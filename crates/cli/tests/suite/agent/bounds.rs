@@ -145,7 +145,7 @@ fn looks(count: usize) -> ReplayBuilder {
 #[test]
 fn one_prompt_makes_so_many_requests_and_no_more() {
     let run = run(&crate::sandbox(), &looks(501).says("done"), &[]).expect_exit_code(53);
-    assert_contains(&run.stderr, "error: this prompt has made its 500 model requests");
+    assert_contains(&run.stderr, "error: this prompt has reached its limit of 500 model requests");
     assert_contains(&run.stderr, "model.maxPromptTurns");
     assert_eq!(run.stderr.matches("list_directory .\n").count(), 500, "{}", run.stderr);
 }
@@ -158,7 +158,7 @@ fn the_users_own_bound_on_requests_counts_and_a_project_tightens_it() {
         let run = super::run(&sandbox, &looks(5).says("done"), &["-o", "json"]).expect_exit_code(53);
         assert_contains(
             &run.json()["error"]["message"].to_string(),
-            &format!("this prompt has made its {limit} model requests"),
+            &format!("this prompt has reached its limit of {limit} model requests"),
         );
     }
     let sandbox = crate::sandbox();
@@ -173,7 +173,7 @@ fn an_interactive_session_goes_on_after_a_prompt_that_was_too_long() {
     let file = sandbox.replay(&looks(2).says("the second answer"));
     let mut terminal = crate::suite::tui::TestTerminal::start(&sandbox, &["--fake-responses", &file]);
     terminal.wait_until_ready().keys("go\r");
-    terminal.wait_for_new_text("this prompt has made its 2 model requests");
+    terminal.wait_for_new_text("this prompt has reached its limit of 2 model requests");
     terminal.wait_until_ready().keys("go on\r");
     terminal.wait_for_new_text("the second answer");
 }
@@ -187,7 +187,7 @@ fn retries_count_among_a_prompts_requests() {
     let answers = (0..9).fold(ReplayBuilder::new(), |replay, at| replay.says(&format!("answer {at}")));
     assert_contains(
         &run(&sandbox, &answers, &[]).expect_exit_code(53).stderr,
-        "this prompt has made its 4 model requests",
+        "this prompt has reached its limit of 4 model requests",
     );
 }
 

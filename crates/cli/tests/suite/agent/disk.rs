@@ -121,10 +121,7 @@ fn with_hooks_no_session_starts_where_nothing_can_be_kept() {
         [Some(run_limited(&sandbox, FULL_DISK_LIMIT, &args)), with_read_only(TEST, &sandbox, &sandbox.home(), &args)];
     for run in runs.into_iter().flatten() {
         let run = run.expect_exit_code(52);
-        assert_contains(
-            &run.stderr,
-            "hookwright/guards, where it is kept what agents changed of the guards, can't be used: ",
-        );
+        assert_contains(&run.stderr, "hookwright/guards, which records changes by agents to guards, can't be used: ");
         assert_eq!(run.stdout, "");
     }
 }

@@ -105,8 +105,8 @@ fn hooks_questions_and_lists_hold_for_it_as_for_any_server() {
     let deny = "echo 'not this one' >&2; exit 2";
     for (what, hook, settings, fields, server, more, expected) in [
         ("a hook", Some(deny), json!({}), "", "", YOLO_ARGS, "not this one"),
-        ("nobody to ask", None, json!({}), "", "", &[][..], "needs approval and nobody is there"),
-        ("a project's trust", None, json!({}), "", "    trust: true\n", &[], "needs approval and nobody is there"),
+        ("nobody to ask", None, json!({}), "", "", &[][..], "needs approval and no user is present"),
+        ("a project's trust", None, json!({}), "", "    trust: true\n", &[], "needs approval and no user is present"),
         ("tools.exclude", None, json!({ "tools": { "exclude": ["mcp__own__echo"] } }), "", "", YOLO_ARGS, "not found"),
         ("what the agent may not have", None, json!({}), "disallowedTools: mcp__own__*\n", "", YOLO_ARGS, "not found"),
         ("what its entry leaves out", None, json!({}), "", "    exclude_tools: [echo]\n", YOLO_ARGS, "not found"),

@@ -81,7 +81,7 @@ fn a_sub_agent_cannot_use_tools_that_its_caller_lacks() {
     let ends = inside(&lines(&sandbox, &delegating(&calls), "yolo"));
     assert_eq!(ends.len(), 4, "{ends:?}");
     assert_contains(&ends[0], "\"write_file\" not found");
-    assert_contains(&ends[1], "tools.exclude takes `rm` away");
+    assert_contains(&ends[1], "tools.exclude excludes `rm`");
     assert_contains(&ends[2], "\"delegate_to_agent\" not found");
     assert_eq!(ends[3], "");
     assert!(sandbox.has_file("kept") && !sandbox.has_file("a.txt"));
@@ -92,7 +92,7 @@ fn modes_rules_and_protected_paths_hold_inside() {
     let sandbox = crate::sandbox();
     agent(&sandbox, "scout", "tools: ['*']");
     let settings = sandbox.read(".gemini/agents/scout.md");
-    for (mode, why) in [("plan", "plan mode only looks"), ("default", "nobody is there to give it")] {
+    for (mode, why) in [("plan", "plan mode only reads"), ("default", "no user is present to give it")] {
         let ends = inside(&lines(&sandbox, &delegating(&[write("a.txt"), shell("touch b.txt")]), mode));
         assert!(ends.len() == 2 && ends.iter().all(|end| end.contains(why)), "{mode}: {ends:?}");
     }
@@ -175,7 +175,7 @@ fn a_rule_that_would_allow_an_agent_more_is_ignored_and_said() {
     std::fs::create_dir_all(&policies).unwrap();
     std::fs::write(policies.join("p.toml"), rule).unwrap();
     let ends = inside(&lines(&sandbox, &delegating(&[shell("touch made")]), "default"));
-    assert_contains(&ends[0], "nobody is there to give it");
+    assert_contains(&ends[0], "no user is present to give it");
     assert!(!sandbox.has_file("made"));
     assert_contains(&sandbox.run(&["policy", "list"]).expect_exit_code(0).stderr, "this `allow` is ignored");
 }

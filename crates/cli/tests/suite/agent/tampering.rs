@@ -289,7 +289,7 @@ fn without_a_ledger_no_session_starts_unattended() {
         let ran = run_attack(&sandbox, "touch made", &[]).expect_exit_code(52);
         assert_contains(
             &ran.stderr,
-            ".gemini/hookwright/guards, where it is kept what agents changed of the guards, can't be used",
+            ".gemini/hookwright/guards, which records changes by agents to guards, can't be used",
         );
         let error = run_attack(&sandbox, "touch made", &["-o", "json"]).expect_exit_code(52).json()["error"].clone();
         assert_eq!((&error["type"], &error["code"]), (&json!("unguarded"), &json!(52)));

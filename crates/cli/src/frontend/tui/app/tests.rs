@@ -58,7 +58,7 @@ fn every_end_of_a_turn_says_what_happened_and_what_to_do() {
         (TurnEnd::Blocked("no".to_owned()), "Agent execution blocked: no"),
         (TurnEnd::Stopped("halt".to_owned()), "Agent execution stopped by hook: halt"),
         (TurnEnd::Cancelled, "Cancelled"),
-        (TurnEnd::TurnLimit(3), "error: the session has made its 3 model requests\nhint: raise"),
+        (TurnEnd::TurnLimit(3), "error: the session has reached its limit of 3 model requests\nhint: raise"),
         (TurnEnd::Loop("the model wrote".to_owned()), "error: the model wrote"),
         (TurnEnd::Failed { message: "m".to_owned(), hint: Some("h".to_owned()) }, "error: m\nhint: h"),
     ];
