@@ -449,7 +449,7 @@ impl TurnEnd {
     /// Returns the advice to the user, if there is any.
     pub fn hint(&self) -> Option<&str> {
         match self {
-            TurnEnd::TurnLimit(_) => Some("for more, raise `model.maxSessionTurns` in the settings"),
+            TurnEnd::TurnLimit(_) => Some("raise `model.maxSessionTurns` in the settings for more"),
             TurnEnd::PromptLimit(_) => Some("tell it to go on, or raise `model.maxPromptTurns` in your settings"),
             TurnEnd::Failed { hint, .. } => hint.as_deref(),
             _ => None,

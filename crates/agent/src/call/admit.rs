@@ -404,7 +404,8 @@ fn is_redaction_undecided(outcome: &Outcome<BeforeToolVerdict>) -> bool {
 
 fn protected_path_denial(path: &str) -> String {
     format!(
-        "{path} is protected because guards depend on it, and no user is present to approve a change; \"!{path}\" in `security.protectedPaths` of your own settings lets tools change it"
+        "{path} is protected because guards depend on it, and no user is present to approve a change; \
+         \"!{path}\" in `security.protectedPaths` of your own settings lets tools change it"
     )
 }
 
@@ -431,7 +432,8 @@ fn headless_denial(
         None => {
             let mode = if kind == ToolKind::Edit { "--approval-mode=auto_edit or " } else { "" };
             format!(
-                "Tool execution blocked: {tool} needs approval and no user is present to give it; allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo (for scripts: Tool \"{tool}\" not found)"
+                "Tool execution blocked: {tool} needs approval and no user is present to give it; \
+                 allow it with --allowed-tools {tool}, {mode}--approval-mode=yolo (for scripts: Tool \"{tool}\" not found)"
             )
         }
     }

@@ -28,7 +28,7 @@ impl SessionActor {
             .exec_envs(view.loaded.hook_exec_envs())
             .observer(Arc::new(HookEventForwarder(view.services.events.clone())))
             .build();
-        self.reply(Reply::warning(format!("canary: {} was fired alone on a harmless {}", hook.id(), hook.event)));
+        self.reply(Reply::warning(format!("canary: {} was run alone, with a harmless {}", hook.id(), hook.event)));
         tokio::spawn(async move {
             engine.fire_any(&event, &CancellationToken::new()).await;
             engine.shutdown().await;

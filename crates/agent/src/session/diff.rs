@@ -43,10 +43,7 @@ async fn reply_all_changes(dialog: &DialogContext, mut changed: SessionChanges) 
             let mut text = different.text;
             if !changed.files.is_empty() {
                 let gap = if text.is_empty() || text.ends_with("\n\n") { "" } else { "\n" };
-                text.push_str(&format!(
-                    "{gap}changed by this session besides:\n{}",
-                    format_differences(&changed.files)
-                ));
+                text.push_str(&format!("{gap}also changed by this session:\n{}", format_differences(&changed.files)));
             }
             dialog.reply(match text.trim().is_empty() {
                 true => Reply::aside("nothing is different from the last commit"),
@@ -89,7 +86,7 @@ fn format_differences(files: &[SessionFileChange]) -> String {
         }
     }
     if left > 0 {
-        text.push_str(&format!("\n… the lines of {left} more are too many to show\n"));
+        text.push_str(&format!("\n… the diffs of {left} more are too long to show\n"));
     }
     text
 }

@@ -88,12 +88,12 @@ fn lost_server_event(name: &str, status: &McpConnectionStatus, interaction: Inte
             Some(AgentEvent::Warning(format!("MCP server {name} needs authentication\nhint: {hint}")))
         }
         McpConnectionStatus::Disconnected { why, again: true, .. } => {
-            Some(AgentEvent::Note(format!("MCP server {name} is not there: {why}; it is tried again")))
+            Some(AgentEvent::Note(format!("MCP server {name} is not available: {why}; it is tried again")))
         }
         McpConnectionStatus::Disconnected { why, again: false, hint } => {
             let hints: Vec<String> = hint.clone().into_iter().chain(again).collect();
             let hint = if hints.is_empty() { String::new() } else { format!("\nhint: {}", hints.join("; ")) };
-            Some(AgentEvent::Warning(format!("MCP server {name} is not there: {why}{hint}")))
+            Some(AgentEvent::Warning(format!("MCP server {name} is not available: {why}{hint}")))
         }
         McpConnectionStatus::Connecting | McpConnectionStatus::Connected => None,
     }
@@ -322,7 +322,7 @@ impl Agent {
         };
         for name in self.services.servers.wait_settled(limit, &scope.cancel).await {
             self.services.events.send(AgentEvent::Warning(format!(
-                "MCP server {name} is not there after {} s; the model goes on without its tools",
+                "MCP server {name} is not available after {} s; the model goes on without its tools",
                 limit.as_secs()
             )));
         }

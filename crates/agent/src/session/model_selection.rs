@@ -140,7 +140,7 @@ pub(super) fn known_connections(loaded: &LoadedConfig) -> (Vec<ModelConnection>,
             }
             (known, None)
         }
-        Err(error) => (known, Some(format!("what you connected can't be used: {error}; /auth connects a model"))),
+        Err(error) => (known, Some(format!("the saved connection can't be used: {error}; /auth connects a model"))),
     }
 }
 

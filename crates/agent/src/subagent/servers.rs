@@ -51,7 +51,7 @@ impl SubAgentServers {
         });
         servers.set_with_others(definition.servers.clone(), &others);
         for name in servers.wait_settled(SERVER_START_TIMEOUT, cancel).await {
-            let text = format!("MCP server {name} is not there after {} s; ", SERVER_START_TIMEOUT.as_secs());
+            let text = format!("MCP server {name} is not available after {} s; ", SERVER_START_TIMEOUT.as_secs());
             services.events.send(AgentEvent::Warning(format!("{text}agent {} begins without it", definition.name)));
         }
         SubAgentServers(Some(servers))

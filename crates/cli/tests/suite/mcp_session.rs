@@ -316,9 +316,9 @@ fn a_missing_server_is_reported_and_does_not_block() {
     let run = sandbox.run(&["-p", "hi", "--fake-responses", &file, "--approval-mode=yolo"]).expect_exit_code(0);
     assert_eq!(seen_inputs(&sandbox).len(), 2, "the one that is there was called");
     for words in [
-        "MCP server gone is not there: `no-such-program` can't be started: there is no such program",
-        "MCP server dead is not there: it exited with code 4: bad config",
-        "MCP server silent is not there: no answer within 0.3 s",
+        "MCP server gone is not available: `no-such-program` can't be started: there is no such program",
+        "MCP server dead is not available: it exited with code 4: bad config",
+        "MCP server silent is not available: no answer within 0.3 s",
     ] {
         assert!(run.stderr.contains(words), "no `{words}` in:\n{}", run.stderr);
     }

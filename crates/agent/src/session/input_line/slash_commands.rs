@@ -140,7 +140,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             "diff",
             &[],
             Alone,
-            "what is different from the last commit, and what this session changed besides",
+            "what is different from the last commit, and what else this session changed",
             |_| InputLine::Command(SessionCommand::Diff(DiffAction::All)),
         ),
         slash_command("diff session", &[], Alone, "what this session changed", |_| {

@@ -182,7 +182,7 @@ fn an_agent_works_without_a_missing_server_and_that_is_reported() {
     with_server(&sandbox, "", "  gone:\n    command: no-such-program\n");
     let ran = run(&sandbox, &delegating(&[own_call()]), YOLO_ARGS);
     assert!(ran.inside()[0].contains("called"), "{}", ran.said());
-    assert!(ran.said().contains("MCP server gone is not there"), "{}", ran.said());
+    assert!(ran.said().contains("MCP server gone is not available"), "{}", ran.said());
 }
 
 /// Models know the user's `my.server` as `my_server`; a project's sub-agent has a server that is really called so.

@@ -186,7 +186,7 @@ fn a_sessions_changes_are_shown_with_and_without_git() {
         sandbox.write("a.txt", "two\n");
         terminal.blank();
         terminal.keys(&write("b.txt", "fresh\n")).wait_for_new_text("write_file: done");
-        terminal.keys("/diff\r").wait_for_new_text("changed by this session besides:");
+        terminal.keys("/diff\r").wait_for_new_text("also changed by this session:");
         let screen = terminal.wait_for_new_text("@@ -0,0 +1 @@");
         let last = &screen[screen.rfind("/diff").unwrap()..];
         assert_eq!(last.matches("+two").count(), 1, "{last}");
