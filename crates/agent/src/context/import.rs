@@ -64,7 +64,7 @@ fn import_mention(
     let problem = if let Some(why) = reader.import_policy.refusal_reason(owner, &real) {
         why
     } else if stack.contains(&real) {
-        "which imports it itself"
+        "which imports it in turn"
     } else if stack.len() > MAX_IMPORT_DEPTH {
         "which is more than five imports deep"
     } else if reader.is_already_read(&real) {
@@ -161,7 +161,7 @@ mod tests {
     fn import_cycles_and_depth_are_reported() {
         let (text, memory) = load(&[("p/GEMINI.md", "@a.md"), ("p/a.md", "A @GEMINI.md")]);
         assert_eq!(text, "[import of a.md]\nA @GEMINI.md\n[end of import]");
-        assert_eq!(memory.warnings, ["a.md imports @GEMINI.md, which imports it itself: not read"]);
+        assert_eq!(memory.warnings, ["a.md imports @GEMINI.md, which imports it in turn: not read"]);
 
         let chain: Vec<(String, String)> = (1..=6).map(|n| (format!("p/{n}.md"), format!("@{}.md", n + 1))).collect();
         let mut files: Vec<(&str, &str)> = chain.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();

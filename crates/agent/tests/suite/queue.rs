@@ -91,7 +91,7 @@ async fn the_queue_of_prompts_is_bounded() {
     let mut session = session_with_held_prompt(&project, &[]).await;
     (0..101).for_each(|at| session.prompt(&format!("say {at}")));
     let refused = session.next_reply_text().await;
-    assert!(refused.contains("100 prompts wait already"), "{refused}");
+    assert!(refused.contains("100 prompts are queued already"), "{refused}");
     session.send(SessionCommand::Cancel);
     let back = session
         .find_event(|event| match event {

@@ -81,7 +81,9 @@ async fn unresolved_path_like_mention_warns() {
         assert_eq!(expanded.warnings.len(), usize::from(prompt.contains('é')), "{prompt}");
     }
     let many: String = (0..9).map(|number| format!("@f{number}.rs ")).collect();
-    assert!(expand_prompt(&many, &ctx).await.warnings[0].starts_with("@f0.rs, @f1.rs, @f2.rs and 6 more name"));
+    assert!(
+        expand_prompt(&many, &ctx).await.warnings[0].starts_with("@f0.rs, @f1.rs, @f2.rs and 6 more are not files")
+    );
 }
 
 #[tokio::test]

@@ -94,8 +94,8 @@ fn a_failed_download_leaves_nothing() {
         _ => reply(stream, "404 Not Found", "", b"no"),
     });
     for (path, why) in [
-        ("page.tar.gz", "not unpacked"),
-        ("page.zip", "not unpacked"),
+        ("page.tar.gz", "can't unpack"),
+        ("page.zip", "can't unpack"),
         ("round.tar.gz", "can't download"),
         ("disk.tar.gz", "can't download"),
         ("large.tar.gz", "is larger than"),
