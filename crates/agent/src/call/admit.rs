@@ -221,7 +221,7 @@ impl ToolInvocation<'_> {
             Permission::Refused(reason) => Err(self.reject(format!("Tool execution blocked: {reason}"))),
             Permission::Denied(words) => Err(self.reject(words)),
             Permission::Ask if services.interaction == Interaction::Headless => {
-                tracing::debug!(by = "nobody", "refused: it needs the user's approval");
+                tracing::debug!(by = "nobody", "refused: the user would have to be asked");
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failed_call(
                     ToolErrorKind::PolicyViolation,

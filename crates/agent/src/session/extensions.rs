@@ -137,7 +137,7 @@ impl SessionActor {
                 match has_newer_commit(&extension, &fetcher, &loaded).await {
                     Ok(behind) => behind.then_some(extension.name),
                     Err(error) => {
-                        tracing::info!(%error, extension = extension.name, "the check for a newer version failed");
+                        tracing::info!(%error, extension = extension.name, "no newer version could be looked for");
                         None
                     }
                 }

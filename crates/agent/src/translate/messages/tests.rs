@@ -114,7 +114,9 @@ fn ambiguous_messages_are_reported() {
     let given = [message("user", "x"), message("user", "y"), message("tool", "z"), message("user", "second question")];
     let problems = apply_messages(&mut request, &given);
     assert_eq!(problems.len(), 2, "{problems:?}");
-    assert!(problems[0].contains("the role `tool`") && problems[1].contains("can't be matched with those it got"));
+    assert!(
+        problems[0].contains("the unknown role `tool`") && problems[1].contains("can't be matched with those it got")
+    );
     assert_eq!(texts(&request).len(), 4);
     assert!(is_paired(&request));
 }
