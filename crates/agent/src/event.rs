@@ -440,7 +440,7 @@ impl TurnEnd {
             TurnEnd::Cancelled => Some("Cancelled".to_owned()),
             TurnEnd::TurnLimit(limit) => Some(format!("the session has reached its limit of {limit} model requests")),
             TurnEnd::PromptLimit(limit) => Some(format!("this prompt has reached its limit of {limit} model requests")),
-            TurnEnd::AgentLimit(limit) => Some(format!("it has reached its limit of {limit} model requests")),
+            TurnEnd::AgentLimit(limit) => Some(format!("it has made its {limit} model requests")),
             TurnEnd::Loop(reason) => Some(reason.clone()),
             TurnEnd::Failed { message, .. } => Some(message.clone()),
         }

@@ -87,7 +87,7 @@ impl SubAgentDelegate {
         let agents = self.services.subagents.current();
         let definition = agents.get(name).ok_or_else(|| unknown_agent_error(name, &agents))?;
         if self.scope.agent.is_some() {
-            let message = "a sub-agent can't delegate its task to another agent";
+            let message = "an agent that was given a task does it itself: it can't delegate";
             return Err(ToolFailure::new(ToolErrorKind::PolicyViolation, message));
         }
         let _place = tokio::select! {

@@ -23,7 +23,7 @@ impl SubAgentReport<'_> {
         let why = end.message().unwrap_or_default();
         let (kind, why) = match end {
             TurnEnd::Answered if self.final_text.trim().is_empty() => {
-                (ToolErrorKind::ExecutionFailed, "it ended without a report".to_owned())
+                (ToolErrorKind::ExecutionFailed, "it came to an end without a report".to_owned())
             }
             TurnEnd::Answered => return self.into_success(),
             // A hook's stop applies to the whole loop, so the delegating agent stops too.
@@ -42,11 +42,8 @@ impl SubAgentReport<'_> {
     /// Returns the tool result for a sub-agent that exceeded its deadline.
     pub(super) fn into_timeout_result(self) -> ToolResult {
         let minutes = self.definition.timeout.as_secs().div_ceil(60);
-        let time = if minutes == 1 {
-            "its time limit of 1 minute is over".to_owned()
-        } else {
-            format!("its time limit of {minutes} minutes is over")
-        };
+        let time =
+            if minutes == 1 { "its minute is over".to_owned() } else { format!("its {minutes} minutes are over") };
         self.into_failure(ToolErrorKind::ExecutionFailed, &time)
     }
 

@@ -208,7 +208,7 @@ async fn an_endless_subagent_is_bounded() {
     assert_eq!(scout.requests().len(), 3);
     let (key, words) = first_call_result(&stage);
     assert_eq!(key, "error");
-    assert!(words.contains("agent scout did not finish: it has reached its limit of 3 model requests"), "{words}");
+    assert!(words.contains("agent scout did not finish: it has made its 3 model requests"), "{words}");
     assert!(words.ends_with("Its last words:\nstep 2"), "{words}");
 
     // Its requests count towards the limit of the prompt.
