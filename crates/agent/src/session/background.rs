@@ -21,7 +21,7 @@ impl SessionActor {
         };
         let found = pid.parse().ok().and_then(|pid| services.tool_context.jobs.find(pid));
         let Some(job) = found else {
-            let text = format!("no command that runs in the background has the number {pid}; /background lists them");
+            let text = format!("no background command has the number {pid}; /background lists them");
             return self.reply(Reply::warning(text));
         };
         tokio::spawn(async move {

@@ -304,7 +304,8 @@ impl SessionActor {
         if !changed.is_empty() || !missed.is_empty() {
             self.reload_configuration(&changed);
             if services.tamper_watch.stand_ins().is_empty() {
-                let announce = |hook: &Hook| self.reply(Reply::plain(format!("hook {} is missed no more", hook.id())));
+                let announce =
+                    |hook: &Hook| self.reply(Reply::plain(format!("hook {} is no longer missing", hook.id())));
                 missed.iter().for_each(announce);
             }
         } else if have_commands_changed {

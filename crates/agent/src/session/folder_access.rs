@@ -155,7 +155,7 @@ async fn run_add_directory_dialog(dialog: DialogContext, directory: PathBuf) -> 
         "Tools can read and change its files like the project's own.".to_owned(),
         "Its own settings, hooks and commands are not used.".to_owned(),
     ];
-    let title = format!("Trust tools with {} too?", directory.display());
+    let title = format!("Let tools work in {} too?", directory.display());
     match UserQuestion::choice(title, choices).with_details(about).ask_choice(&dialog.services).await? {
         0 => None,
         at => dialog_outcome(move |session| session.add_directory(&directory, at == 2)),

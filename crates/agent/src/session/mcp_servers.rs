@@ -73,7 +73,7 @@ pub(crate) fn forward_server_message(event: McpEvent, tools: &Toolbox, events: &
 }
 
 /// The hint for a folder that is not trusted.
-const FOLDER_TRUST_HINT: &str = "`hookwright hooks trust --folder` trusts it, --skip-trust does for once";
+const FOLDER_TRUST_HINT: &str = "`hookwright hooks trust --folder` trusts it, --skip-trust does so for one run";
 
 /// Returns the event for a server that cannot be used, with a hint that fits the kind of session.
 fn lost_server_event(name: &str, status: &McpConnectionStatus, interaction: Interaction) -> Option<AgentEvent> {

@@ -125,7 +125,7 @@ pub enum SessionError {
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// The connection needs a model name, and none was given.
-    #[error("which model?")]
+    #[error("no model is named")]
     NoModelName,
     /// A policy file cannot be used.
     #[error(transparent)]
@@ -134,16 +134,16 @@ pub enum SessionError {
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
     /// A settings file cannot be parsed and could hold guards.
-    #[error("{} can't be read as settings, so guards in it would be off", .0.display())]
+    #[error("{} can't be read as settings, so any guards in it would be off", .0.display())]
     BrokenSettings(PathBuf),
     /// These guards would not work.
     #[error("{}", guard_readiness::unarmed_text(.0))]
     Unguarded(Vec<UnarmedGuard>),
     /// An agent changed files of the guards, and the user has not trusted the changes.
-    #[error("an agent changed {}, and nobody has trusted that yet", join_paths(.0))]
+    #[error("an agent changed {}, and you have not trusted the change yet", join_paths(.0))]
     GuardsChanged(Vec<PathBuf>),
     /// The ledger of changes to guards can be neither read nor written.
-    #[error("{}, where it is kept what agents changed of the guards, can't be used: {why}", .folder.display())]
+    #[error("{}, which records changes by agents to guards, can't be used: {why}", .folder.display())]
     NoLedger {
         /// The folder of the ledger.
         folder: PathBuf,

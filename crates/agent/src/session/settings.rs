@@ -243,5 +243,5 @@ fn write_edit(setting: KnownSetting, edit: SettingEdit, layer: &SettingsFileLaye
             Reply::plain(format!("{} is no longer set in {}", setting.key(), path.display()))
         }
     });
-    dialog.reply(Reply::aside("what a session reads at its start counts from the next one on"));
+    dialog.reply(Reply::aside("some settings take effect at the next start"));
 }

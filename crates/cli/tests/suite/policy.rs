@@ -96,7 +96,7 @@ fn an_ask_is_asked_in_yolo_too() {
     let sandbox = sandbox();
     sandbox.write("p/ask.toml", ASK_TOUCH);
     let run = shell(&sandbox, "touch ran", &["--policy", "p"]).expect_exit_code(0);
-    assert_contains(&run.stderr, "ask.toml:1 (user, priority 0) wants the user asked, and nobody is there");
+    assert_contains(&run.stderr, "ask.toml:1 (user, priority 0) requires the user's approval, and no user is present");
     // No flag overrides a rule, so none is suggested.
     assert!(!run.stderr.contains("--allowed-tools") && !run.stderr.contains("--approval-mode"), "{}", run.stderr);
     assert!(!sandbox.has_file("ran"));

@@ -51,7 +51,7 @@ fn untrusted_project_files_are_left_out_and_reported() {
     assert_eq!(
         notice_messages(&loaded),
         [
-            "this folder is not trusted, so .gemini/settings.json, .gemini/commands and .env are not loaded; look at it, then run \
+            "this folder is not trusted, so .gemini/settings.json, .gemini/commands and .env are not loaded; review it, then run \
           `hookwright hooks trust --folder`, or pass --skip-trust for one run"
         ]
     );

@@ -71,7 +71,7 @@ pub(super) async fn run_auth_dialog(dialog: DialogContext) -> Option<DialogOutco
         None => format!("Now it is {}.", dialog.model),
     };
     let choices = places.iter().map(ConnectTarget::choice).collect();
-    let which = UserQuestion::choice("Which model is to be connected?", choices).with_details([now]);
+    let which = UserQuestion::choice("Which model do you want to connect?", choices).with_details([now]);
     let place = places.swap_remove(which.ask_choice(&dialog.services).await?);
     let mut problem = None;
     loop {
@@ -132,7 +132,7 @@ async fn ask_connection(
             let question = UserQuestion::text("The server's address", "https://…/v1", InputVisibility::Visible)
                 .with_details(problem);
             let url = question.ask_text(&dialog.services).await.filter(|url| !url.is_empty())?;
-            let key = key(Vec::new(), &url, "leave it empty if none is wanted").await?;
+            let key = key(Vec::new(), &url, "leave it empty if the server needs none").await?;
             Some(connection(ModelService::OpenAi, Some(url), key))
         }
     }
@@ -176,7 +176,7 @@ async fn ask_model_name(connection: &ModelConnection, names: Vec<String>, dialog
     let title = format!("Which model of {}?", connection.title());
     if names.is_empty() {
         let question = UserQuestion::text(title, "its name", InputVisibility::Visible)
-            .with_details(["The server lists none.".to_owned()]);
+            .with_details(["The server lists no models.".to_owned()]);
         return question.ask_text(&dialog.services).await.filter(|name| !name.is_empty());
     }
     let usual = names
@@ -190,7 +190,7 @@ async fn ask_model_name(connection: &ModelConnection, names: Vec<String>, dialog
 
 /// Tests whether the model answers a short request, which passes the hooks like any other.
 async fn check_model_answers(gateway: ModelGateway, name: String, dialog: &DialogContext) -> ConnectionCheck {
-    dialog.reply(Reply::aside(format!("asking {name} for a word …")));
+    dialog.reply(Reply::aside(format!("testing {name} with a short question …")));
     let services = Services { model: Arc::new(gateway), ..Services::clone(&dialog.services) };
     let mut request = ModelRequest::new(&name, vec![Content::user_text("Answer with one word: ready").into()]);
     request.generation.max_output_tokens = Some(256);

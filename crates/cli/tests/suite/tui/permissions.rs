@@ -122,7 +122,7 @@ fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
         assert!(run.stderr.contains(words), "{words}: {}", run.stderr);
     };
     let plan = sandbox.run(&["--approval-mode", "plan", "-p", &prompt]);
-    assert!(plan.stderr.contains("plan mode only looks"), "{}", plan.stderr);
+    assert!(plan.stderr.contains("plan mode only reads"), "{}", plan.stderr);
     // The weakest rule outranks it: a project's, which can only tighten.
     sandbox.write(
         ".gemini/policies/p.toml",
