@@ -256,7 +256,7 @@ pub(crate) fn find_lost_guards(
             })
         };
         let worst = wrong.iter().filter(about_it).max_by_key(|one| one.severity == Severity::Error);
-        let repeated = guard.repeated_key.filter(|_| is_armed).map(|key| format!("`{key}` stands twice in it"));
+        let repeated = guard.repeated_key.filter(|_| is_armed).map(|key| format!("`{key}` appears twice in it"));
         let problem = repeated.or_else(|| worst.map(|one| one.message.clone()));
         let text = |name: &str| object.get_string(name).map(|text| text.value.clone().into_owned());
         Some(LostGuard {

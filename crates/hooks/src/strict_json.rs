@@ -44,7 +44,7 @@ pub fn parse_pruned(bytes: &[u8], max_depth: usize) -> serde_json::Result<Parsed
 pub fn from_slice(bytes: &[u8]) -> Result<Value, String> {
     let parsed = parse(bytes).map_err(|error| error.to_string())?;
     match parsed.repeated_key {
-        Some(key) => Err(format!("the key `{key}` stands twice")),
+        Some(key) => Err(format!("the key `{key}` appears twice")),
         None => Ok(parsed.value),
     }
 }
@@ -175,7 +175,7 @@ mod tests {
             (r#"{"a":{"c":{"d":null,"d":null}},"a":1}"#, "d"),
         ] {
             assert_eq!(parse(text.as_bytes()).unwrap().repeated_key.as_deref(), Some(key), "{text}");
-            assert!(from_slice(text.as_bytes()).unwrap_err().contains("stands twice"), "{text}");
+            assert!(from_slice(text.as_bytes()).unwrap_err().contains("appears twice"), "{text}");
         }
         assert_eq!(from_slice(br#"{"a":{"b":1},"b":{"a":1.5}}"#), Ok(json!({"a": {"b": 1}, "b": {"a": 1.5}})));
         assert!(from_slice(b"{} {}").is_err());

@@ -104,13 +104,13 @@ fn a_key_that_stands_twice_is_an_error_with_its_place() {
         "{ \"tools\": {\"exclude\": [\"glob\"], \"exclude\": []},\n  \"hooks\": {}, \"hooks\": {} }",
     );
     let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(1);
-    assert!(run.stderr.contains("error: `hooks` stands twice in the settings"), "{}", run.stderr);
-    assert!(run.stderr.contains("error: `exclude` stands twice in tools"), "{}", run.stderr);
+    assert!(run.stderr.contains("error: `hooks` appears twice in the settings"), "{}", run.stderr);
+    assert!(run.stderr.contains("error: `exclude` appears twice in tools"), "{}", run.stderr);
     assert!(
         ["settings.json:2:3\n", "settings.json:1:13\n"].iter().all(|place| run.stderr.contains(place)),
         "{}",
         run.stderr
     );
     let run = sandbox.run(&["hooks", "validate", ".gemini/settings.json"]).expect_exit_code(1);
-    assert!(run.stderr.contains("`hooks` stands twice in the settings"), "{}", run.stderr);
+    assert!(run.stderr.contains("`hooks` appears twice in the settings"), "{}", run.stderr);
 }

@@ -167,7 +167,7 @@ impl NodeReader<'_> {
         let is_earlier = |property: &&ObjectProp<'_>| !later.insert(property.name.as_str().to_owned());
         let earlier: Vec<_> = object.properties.iter().rev().filter(is_earlier).collect();
         for property in earlier.into_iter().rev() {
-            let text = format!("`{}` stands twice in {owner}; only the last one counts", property.name.as_str());
+            let text = format!("`{}` appears twice in {owner}; only the last one counts", property.name.as_str());
             let wrong = self.error_at(property.name.range(), text);
             self.report(wrong.help("merge the two"));
         }

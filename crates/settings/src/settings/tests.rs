@@ -95,8 +95,8 @@ fn duplicate_key_in_a_section_is_reported_with_its_position() {
     let (_, diagnostics) = merge_texts(&[(Source::User, text)], &process_env(&[]));
     let told: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("1:12") && told[0].contains("`exclude` stands twice in tools"), "{told:?}");
-    assert!(told[1].contains("`enabled` stands twice in security.folderTrust"), "{told:?}");
+    assert!(told[0].contains("1:12") && told[0].contains("`exclude` appears twice in tools"), "{told:?}");
+    assert!(told[1].contains("`enabled` appears twice in security.folderTrust"), "{told:?}");
 }
 
 #[test]

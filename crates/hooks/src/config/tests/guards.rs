@@ -49,11 +49,11 @@ fn a_misdeclared_guard_is_reported_as_lost() {
         ),
         (
             r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true}]}], "BeforeTool": []}}"#,
-            "1 x: `BeforeTool` stands twice in hooks; only the last one counts",
+            "1 x: `BeforeTool` appears twice in hooks; only the last one counts",
         ),
         (
             "{\"hooks\": {\"BeforeTool\": [{\"hooks\": [\n{\"type\": \"command\", \"command\": \"x\", \"guard\": true}]}]}, \"hooks\": {}}",
-            "2 x: `hooks` stands twice in the settings; only the last one counts",
+            "2 x: `hooks` appears twice in the settings; only the last one counts",
         ),
     ] {
         assert_eq!(lost_guards(text), [expected], "{text}");
@@ -206,8 +206,8 @@ fn a_guard_with_a_repeated_key_runs_and_is_not_armed() {
         let declared = parse_text(&text);
         assert_eq!(declared.hooks.len(), 1, "{text}");
         let problems: Vec<&str> = declared.lost_guards.iter().map(|lost| lost.problem.as_str()).collect();
-        assert_eq!(problems, [format!("`{key}` stands twice in it")], "{text}");
-        let said = declared.diagnostics.iter().any(|one| one.message.contains(&format!("`{key}` stands twice")));
+        assert_eq!(problems, [format!("`{key}` appears twice in it")], "{text}");
+        let said = declared.diagnostics.iter().any(|one| one.message.contains(&format!("`{key}` appears twice")));
         assert!(said, "{text}: {:?}", declared.diagnostics);
     }
     let twice = guard("", r#", "guard": false"#);

@@ -11,7 +11,7 @@ fn a_repeated_event_is_reported() {
 } }"#;
     let declared = parse_text(text);
     assert_eq!(hook_names(&declared), ["other", "second"]);
-    assert_snapshot!(diagnostic_lines(&declared), @"settings.json:2:3: error: `BeforeTool` stands twice in hooks; only the last one counts (merge the two)");
+    assert_snapshot!(diagnostic_lines(&declared), @"settings.json:2:3: error: `BeforeTool` appears twice in hooks; only the last one counts (merge the two)");
 }
 
 #[test]
@@ -29,14 +29,14 @@ fn the_last_of_a_repeated_key_counts_everywhere() {
     assert_eq!(hook.on_error, OnError::for_all_causes(FailureAction::Block));
     assert!(hook.matcher.matches("replace") && !hook.matcher.matches("glob"));
     assert_snapshot!(diagnostic_lines(&declared), @"
-    settings.json:2:5: error: `matcher` stands twice in a hook definition; only the last one counts (merge the two)
-    settings.json:2:46: error: `sequential` stands twice in a hook definition; only the last one counts (merge the two)
-    settings.json:3:5: error: `hooks` stands twice in a hook definition; only the last one counts (merge the two)
-    settings.json:4:17: error: `type` stands twice in a hook; only the last one counts (merge the two)
-    settings.json:4:49: error: `command` stands twice in a hook; only the last one counts (merge the two)
-    settings.json:4:86: error: `name` stands twice in a hook; only the last one counts (merge the two)
-    settings.json:5:7: error: `onError` stands twice in a hook; only the last one counts (merge the two)
-    settings.json:5:47: error: `timeout` stands twice in a hook; only the last one counts (merge the two)
+    settings.json:2:5: error: `matcher` appears twice in a hook definition; only the last one counts (merge the two)
+    settings.json:2:46: error: `sequential` appears twice in a hook definition; only the last one counts (merge the two)
+    settings.json:3:5: error: `hooks` appears twice in a hook definition; only the last one counts (merge the two)
+    settings.json:4:17: error: `type` appears twice in a hook; only the last one counts (merge the two)
+    settings.json:4:49: error: `command` appears twice in a hook; only the last one counts (merge the two)
+    settings.json:4:86: error: `name` appears twice in a hook; only the last one counts (merge the two)
+    settings.json:5:7: error: `onError` appears twice in a hook; only the last one counts (merge the two)
+    settings.json:5:47: error: `timeout` appears twice in a hook; only the last one counts (merge the two)
     ");
     let declared = parse_text(
         r#"{ "tools": {"enableHooks": true}, "hooksConfig": {"onError": "allow", "onError": "ask"}, "tools": {"enableHooks": false} }"#,
@@ -49,10 +49,10 @@ fn a_repeated_top_level_key_is_reported() {
     let hooks = r#"{"BeforeTool": [{"hooks": [{"type": "command", "command": "x", "guard": true}]}]}"#;
     let many: String = (0..70).map(|number| format!("\"k{number}\": 1, ")).collect();
     for (text, place) in [
-        (format!(r#"{{ "hooks": {hooks}, "hooks": {{}} }}"#), "1:3: error: `hooks` stands twice in the settings"),
-        (r#"{ "tools": {}, "tools": {} }"#.to_owned(), "1:3: error: `tools` stands twice in the settings"),
-        (r#"{ "a": {}, "security": {}, "security": {} }"#.to_owned(), "1:12: error: `security` stands twice"),
-        (format!(r#"{{ "hooks": {{}}, {many}"hooks": {{}} }}"#), "1:3: error: `hooks` stands twice in the settings"),
+        (format!(r#"{{ "hooks": {hooks}, "hooks": {{}} }}"#), "1:3: error: `hooks` appears twice in the settings"),
+        (r#"{ "tools": {}, "tools": {} }"#.to_owned(), "1:3: error: `tools` appears twice in the settings"),
+        (r#"{ "a": {}, "security": {}, "security": {} }"#.to_owned(), "1:12: error: `security` appears twice"),
+        (format!(r#"{{ "hooks": {{}}, {many}"hooks": {{}} }}"#), "1:3: error: `hooks` appears twice in the settings"),
     ] {
         let told = diagnostic_lines(&parse_text(&text));
         assert!(told.contains(place), "{text}: {told}");
