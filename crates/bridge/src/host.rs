@@ -26,13 +26,13 @@ pub enum Host {
     Cursor,
     /// Alibaba's Qwen Code.
     Qwen,
-    /// Factory's Droid.
+    /// Droid, the agent of Factory.
     Droid,
     /// xAI's Grok Build.
     Grok,
     /// Google's Gemini CLI.
     GeminiCli,
-    /// Google's Antigravity.
+    /// Antigravity, an editor of Google.
     Antigravity,
     /// opencode, through a generated plugin.
     Opencode,

@@ -194,7 +194,7 @@ pub(crate) enum ScopeArg {
     Workspace,
 }
 
-/// Returns the version, as in `0.1.0 (1a2b3c4d5, linux x86_64)`; a build without a known commit leaves the commit out.
+/// Returns the version, as in `0.2.0 (1a2b3c4d5, linux x86_64)`; a build without a known commit leaves the commit out.
 pub(crate) fn version_text() -> &'static str {
     use std::sync::LazyLock;
     static VERSION_TEXT: LazyLock<String> = LazyLock::new(|| {

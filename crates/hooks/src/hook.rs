@@ -357,7 +357,7 @@ pub struct HttpAction {
 /// A part of a header's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeaderPiece {
-    /// Literal text.
+    /// Text that is sent as it stands.
     Text(String),
     /// The value of an environment variable.
     Variable(String),

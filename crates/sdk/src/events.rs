@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::{answer, event::Event};
 
-/// `SessionStartHookSpecificOutput`.
+/// The `SessionStartHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct SessionStartHookSpecificOutput {
-    /// `additionalContext`.
+    /// The `additionalContext` of the wire format.
     #[serde(rename = "additionalContext", skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
 }
@@ -36,10 +36,10 @@ pub struct AgentHost {
     pub tool_input: Option<Map<String, Value>>,
 }
 
-/// `BeforeAgentHookSpecificOutput`.
+/// The `BeforeAgentHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BeforeAgentHookSpecificOutput {
-    /// `additionalContext`.
+    /// The `additionalContext` of the wire format.
     #[serde(rename = "additionalContext", skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
 }
@@ -176,13 +176,13 @@ pub struct LlmResponse {
     pub usage_metadata: Option<LlmUsage>,
 }
 
-/// `BeforeModelHookSpecificOutput`.
+/// The `BeforeModelHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BeforeModelHookSpecificOutput {
-    /// `llm_request`.
+    /// The `llm_request` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llm_request: Option<LlmRequestPatch>,
-    /// `llm_response`.
+    /// The `llm_response` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llm_response: Option<LlmResponse>,
 }
@@ -226,29 +226,29 @@ pub enum Purpose {
     Unknown,
 }
 
-/// `BeforeToolSelectionHookSpecificOutput`.
+/// The `BeforeToolSelectionHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BeforeToolSelectionHookSpecificOutput {
-    /// `toolConfig`.
+    /// The `toolConfig` of the wire format.
     #[serde(rename = "toolConfig", skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<ToolConfig>,
 }
 
-/// `AfterModelHookSpecificOutput`.
+/// The `AfterModelHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AfterModelHookSpecificOutput {
-    /// `llm_response`.
+    /// The `llm_response` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub llm_response: Option<LlmResponse>,
 }
 
-/// `BeforeToolHookSpecificOutput`.
+/// The `BeforeToolHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BeforeToolHookSpecificOutput {
-    /// `tool_input`.
+    /// The `tool_input` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_input: Option<Map<String, Value>>,
-    /// `redact_input`.
+    /// The `redact_input` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub redact_input: Option<bool>,
 }
@@ -320,31 +320,31 @@ pub struct Effects {
     pub unsure: Option<Vec<Aspect>>,
 }
 
-/// `AfterToolTailToolCallRequest`.
+/// The `AfterToolTailToolCallRequest` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AfterToolTailToolCallRequest {
-    /// `name`.
+    /// The `name` of the wire format.
     pub name: String,
-    /// `args`.
+    /// The `args` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Map<String, Value>>,
 }
 
-/// `AfterToolHookSpecificOutput`.
+/// The `AfterToolHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AfterToolHookSpecificOutput {
-    /// `additionalContext`.
+    /// The `additionalContext` of the wire format.
     #[serde(rename = "additionalContext", skip_serializing_if = "Option::is_none")]
     pub additional_context: Option<String>,
-    /// `tailToolCallRequest`.
+    /// The `tailToolCallRequest` of the wire format.
     #[serde(rename = "tailToolCallRequest", skip_serializing_if = "Option::is_none")]
     pub tail_tool_call_request: Option<AfterToolTailToolCallRequest>,
 }
 
-/// `AfterAgentHookSpecificOutput`.
+/// The `AfterAgentHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AfterAgentHookSpecificOutput {
-    /// `clearContext`.
+    /// The `clearContext` of the wire format.
     #[serde(rename = "clearContext", skip_serializing_if = "Option::is_none")]
     pub clear_context: Option<bool>,
 }
@@ -353,15 +353,15 @@ pub struct AfterAgentHookSpecificOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct SessionStartInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -381,7 +381,7 @@ pub struct SessionStartInput {
     /// Inside another agent: which one, and what it calls this.
     #[serde(default)]
     pub host: Option<AgentHost>,
-    /// `source`.
+    /// The `source` of the wire format.
     pub source: SessionStartSource,
 }
 
@@ -394,7 +394,7 @@ pub struct SessionStartOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<SessionStartHookSpecificOutput>,
 }
@@ -425,15 +425,15 @@ impl answer::Context for SessionStartOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct BeforeAgentInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -469,19 +469,19 @@ pub struct BeforeAgentOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `decision`.
+    /// The `decision` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `continue`.
+    /// The `continue` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#continue: Option<bool>,
-    /// `stopReason`.
+    /// The `stopReason` of the wire format.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<BeforeAgentHookSpecificOutput>,
 }
@@ -530,15 +530,15 @@ impl answer::Context for BeforeAgentOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct PreCompressInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -558,7 +558,7 @@ pub struct PreCompressInput {
     /// Inside another agent: which one, and what it calls this.
     #[serde(default)]
     pub host: Option<AgentHost>,
-    /// `trigger`.
+    /// The `trigger` of the wire format.
     pub trigger: PreCompressTrigger,
 }
 
@@ -593,15 +593,15 @@ impl answer::Message for PreCompressOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct BeforeModelInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -638,19 +638,19 @@ pub struct BeforeModelOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `decision`.
+    /// The `decision` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `continue`.
+    /// The `continue` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#continue: Option<bool>,
-    /// `stopReason`.
+    /// The `stopReason` of the wire format.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<BeforeModelHookSpecificOutput>,
 }
@@ -710,15 +710,15 @@ impl answer::Respond for BeforeModelOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct BeforeToolSelectionInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -755,7 +755,7 @@ pub struct BeforeToolSelectionOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<BeforeToolSelectionHookSpecificOutput>,
 }
@@ -791,15 +791,15 @@ impl answer::Tools for BeforeToolSelectionOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct AfterModelInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -853,19 +853,19 @@ pub struct AfterModelOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `decision`.
+    /// The `decision` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `continue`.
+    /// The `continue` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#continue: Option<bool>,
-    /// `stopReason`.
+    /// The `stopReason` of the wire format.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<AfterModelHookSpecificOutput>,
 }
@@ -919,15 +919,15 @@ impl answer::Respond for AfterModelOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct BeforeToolInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -978,19 +978,19 @@ pub struct BeforeToolOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `decision`.
+    /// The `decision` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `continue`.
+    /// The `continue` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#continue: Option<bool>,
-    /// `stopReason`.
+    /// The `stopReason` of the wire format.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<BeforeToolHookSpecificOutput>,
 }
@@ -1045,15 +1045,15 @@ impl answer::Rewrite for BeforeToolOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct NotificationInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -1073,7 +1073,7 @@ pub struct NotificationInput {
     /// Inside another agent: which one, and what it calls this.
     #[serde(default)]
     pub host: Option<AgentHost>,
-    /// `notification_type`.
+    /// The `notification_type` of the wire format.
     pub notification_type: NotificationType,
     /// What the user is asked, in one line.
     #[serde(default)]
@@ -1120,15 +1120,15 @@ impl answer::Message for NotificationOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct AfterToolInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -1182,19 +1182,19 @@ pub struct AfterToolOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `decision`.
+    /// The `decision` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `continue`.
+    /// The `continue` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#continue: Option<bool>,
-    /// `stopReason`.
+    /// The `stopReason` of the wire format.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<AfterToolHookSpecificOutput>,
 }
@@ -1249,15 +1249,15 @@ impl answer::TailCall for AfterToolOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct AfterAgentInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -1295,19 +1295,19 @@ pub struct AfterAgentOutput {
     /// Keeps this hook's input and output out of logs and telemetry.
     #[serde(rename = "suppressOutput", skip_serializing_if = "Option::is_none")]
     pub suppress_output: Option<bool>,
-    /// `decision`.
+    /// The `decision` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// `continue`.
+    /// The `continue` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#continue: Option<bool>,
-    /// `stopReason`.
+    /// The `stopReason` of the wire format.
     #[serde(rename = "stopReason", skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
-    /// `hookSpecificOutput`.
+    /// The `hookSpecificOutput` of the wire format.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub hook_specific_output: Option<AfterAgentHookSpecificOutput>,
 }
@@ -1356,15 +1356,15 @@ impl answer::ClearContext for AfterAgentOutput {
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct SessionEndInput {
-    /// `session_id`.
+    /// The `session_id` of the wire format.
     pub session_id: String,
-    /// `transcript_path`.
+    /// The `transcript_path` of the wire format.
     pub transcript_path: String,
-    /// `cwd`.
+    /// The `cwd` of the wire format.
     pub cwd: String,
-    /// `hook_event_name`.
+    /// The `hook_event_name` of the wire format.
     pub hook_event_name: String,
-    /// `timestamp`.
+    /// The `timestamp` of the wire format.
     pub timestamp: String,
     /// The turn, for events within one.
     #[serde(default)]
@@ -1384,7 +1384,7 @@ pub struct SessionEndInput {
     /// Inside another agent: which one, and what it calls this.
     #[serde(default)]
     pub host: Option<AgentHost>,
-    /// `reason`.
+    /// The `reason` of the wire format.
     pub reason: SessionEndReason,
 }
 

@@ -80,9 +80,7 @@ impl std::fmt::Display for Notice {
                     ignored.iter().map(|path| path.strip_prefix(root).unwrap_or(path).display().to_string()).collect();
                 let verb = if names.len() == 1 { "is" } else { "are" };
                 write!(f, "this folder is not trusted, so {} {verb} not loaded", join(&names))?;
-                f.write_str(
-                    "; look at it, then run `hookwright hooks trust --folder`, or pass --skip-trust for one run",
-                )
+                f.write_str("; review it, then run `hookwright hooks trust --folder`, or pass --skip-trust for one run")
             }
             Notice::Hook { hook, command, source, finding, held, certain } => {
                 match finding {

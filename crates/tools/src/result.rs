@@ -101,7 +101,7 @@ pub enum ToolDisplay {
         /// Files that were not read, and why.
         skipped: Vec<SkippedFile>,
     },
-    /// Search results.
+    /// The matches of a search.
     Matches { summary: String, matches: Vec<SearchMatch> },
 }
 

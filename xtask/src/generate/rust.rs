@@ -256,7 +256,7 @@ impl RustTypePrinter {
     }
 
     fn print_doc(&mut self, doc: &str, name: &str, indent: &str) {
-        let own = format!("`{name}`.");
+        let own = format!("The `{name}` of the wire format.");
         let doc = if doc.is_empty() { &own } else { doc };
         if indent.is_empty() {
             self.text.push('\n');

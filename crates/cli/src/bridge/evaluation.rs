@@ -7,16 +7,18 @@ use std::time::{Duration, Instant};
 
 use hookwright_agent::UntrustedChanges;
 use hookwright_agent::session::unarmed_in;
-use hookwright_bridge::{HostEvent, HostEventInfo, HostSession, HostVerdict, Ruling, ToolRecognition};
+use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostSession, HostVerdict, Ruling, ToolRecognition};
 use hookwright_hooks::{
     AgentHost, AnyEvent, EventKind, Hook, HookCapability, HookEngine, HookState, MergedAnswer, OnUnknown, Outcome,
     Registry, RunContext, RunLimits, RunReport, Session, Source, SubAgent, UnarmedGuard,
 };
-use hookwright_settings::{LoadOptions, LoadedConfig, RemovedGuardPolicy, SettingsFileState, load, record_guards};
+use hookwright_settings::{
+    LoadOptions, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load, record_guards,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::trace::BridgeTraceLine;
-use super::{BridgeReply, BridgeRequest, project_root, refusal, twice};
+use super::{BridgeReply, BridgeRequest, project_root, refusal};
 
 /// How long a timed-out hook may take to end: the agent does not wait longer.
 const HOOK_KILL_GRACE_PERIOD: Duration = Duration::from_millis(200);
@@ -125,9 +127,8 @@ fn build_engine(
         HookSelection::All => true,
         HookSelection::ProjectGuards => hook.is_guard() && hook.source == Source::Project,
     };
-    registry.retain(|hook| {
-        is_asked(hook) && host_event.should_run_hook(hook) && !twice::is_run_by_host(host_event, hook, loaded)
-    });
+    registry
+        .retain(|hook| is_asked(hook) && host_event.should_run_hook(hook) && !is_run_by_host(host_event, hook, loaded));
     registry.limit_timeouts(
         deadline
             .saturating_duration_since(Instant::now())
@@ -376,4 +377,20 @@ fn announce_hooks(loaded: &LoadedConfig) {
     {
         tracing::warn!(%error, "can't remember which guards there are");
     }
+}
+
+/// Whether Claude Code runs the hook itself, so that a second run would repeat its work without guarding anything.
+/// Hookwright reads such hooks where `hooksConfig.readClaude` is set.
+///
+/// Before a tool and at a prompt Claude Code overlooks a refusal that is not in the form it expects, so there all of
+/// its hooks run again; at other events only guards do.
+fn is_run_by_host(host_event: &HostEvent, hook: &Hook, loaded: &LoadedConfig) -> bool {
+    let is_gate = matches!(hook.event, EventKind::BeforeTool | EventKind::BeforeAgent) && !hook.is_background();
+    host_event.host == Host::ClaudeCode && !is_gate && !hook.is_guard() && is_declared_in_host_files(hook, loaded)
+}
+
+fn is_declared_in_host_files(hook: &Hook, loaded: &LoadedConfig) -> bool {
+    let Some(place) = &hook.location else { return false };
+    let files = claude_migration::settings_files(&loaded.paths, &loaded.project.root);
+    files.iter().any(|file| **file == *place.file)
 }

@@ -11,7 +11,6 @@ mod evaluation;
 mod project_root;
 mod stdin;
 mod trace;
-mod twice;
 
 pub(crate) use evaluation::untrusted_hook_note;
 

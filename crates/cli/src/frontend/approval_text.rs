@@ -51,7 +51,8 @@ pub(crate) fn editable_text(request: &ApprovalRequest) -> String {
 /// Returns the arguments with the edited text in them.
 pub(crate) fn args_with_text(request: &ApprovalRequest, text: &str) -> Result<Map<String, Value>, String> {
     let Some(key) = text_argument(request) else {
-        return strict_json::object_from_slice(text.as_bytes()).map_err(|why| format!("this is not a JSON object: {why}"));
+        return strict_json::object_from_slice(text.as_bytes())
+            .map_err(|why| format!("this is not a JSON object: {why}"));
     };
     let mut args = request.args.clone();
     args.insert(key.to_owned(), Value::String(text.to_owned()));

@@ -103,7 +103,7 @@ fn the_exact_change_is_shown() {
     "#);
     insta::assert_snapshot!(shown(&sandbox, &run.stderr), @r"
     note: Codex CLI now runs your hooks: ~/.codex/hooks.json
-    hint: start codex and trust the entries in `/hooks`: until then it skips them silently; Hookwright never does that for you
+    hint: start codex and trust the entries in `/hooks`: until then it skips them silently; Hookwright can't do that for you
     hint: `hookwright agents doctor codex` checks that it works
     ");
     sandbox.run(&["agents", "uninstall", "codex", "--yes"]).expect_exit_code(0);

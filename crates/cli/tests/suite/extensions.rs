@@ -103,7 +103,7 @@ fn installing_shows_what_comes_and_consent_is_trust() {
     ] {
         assert!(run.stdout.contains(words), "{words}: {}", run.stdout);
     }
-    assert!(run.stderr.contains("nobody has agreed") && run.stderr.contains("--consent"), "{}", run.stderr);
+    assert!(run.stderr.contains("not confirmed") && run.stderr.contains("--consent"), "{}", run.stderr);
     assert!(!installed(&sandbox, "guard").exists());
     assert!(std::fs::read_dir(sandbox.home().join(".gemini/extensions")).unwrap().next().is_none(), "a draft was left");
 

@@ -291,7 +291,7 @@ fn new_refuses_what_makes_no_sense() {
     sandbox.run(&["hooks", "new", "a/b", "--event", "BeforeTool"]).expect_exit_code(1);
     sandbox.run(&["hooks", "new", "a", "--event", "BeforeAgent", "--matcher", "x"]).expect_exit_code(1);
     let run = sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool", "--matcher", "("]).expect_exit_code(1);
-    assert!(run.stderr.contains("no regular expression") && !sandbox.has_file(".gemini"), "{}", run.stderr);
+    assert!(run.stderr.contains("is not a regular expression") && !sandbox.has_file(".gemini"), "{}", run.stderr);
     sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).expect_exit_code(0);
     assert!(sandbox.run(&["hooks", "new", "a", "--event", "BeforeTool"]).expect_exit_code(1).stderr.contains("exists"));
 }

@@ -49,7 +49,7 @@ fn an_invalid_server_is_not_written() {
         (&["a", "x", "-H", "A: b"], "headers are for"),
         (&["a", "https://h", "-e", "A=b"], "variables are for"),
         (&["a", "https://h", "b"], "arguments are for"),
-        (&["a", "x", "-t", "http"], "no http or https address"),
+        (&["a", "x", "-t", "http"], "is not an http or https address"),
         (&["a", "x", "-e", "sec-ret"], "number 1 is not KEY=VALUE"),
         (&["a", "http://"], "should be an http or https address"),
         (&["a", "https://h:port/"], "should be an http or https address"),
@@ -141,7 +141,7 @@ fn surprises_about_a_new_server_are_reported() {
     let later = sandbox.run(&["mcp", "add", "later", "-t", "http", "${SOME_URL}"]).expect_exit_code(0);
     assert!(!later.stderr.contains("is not used here"), "{}", later.stderr);
     let unset = sandbox.run(&["mcp", "add", "unset", "-t", "http", "${NOBODY_SETS_THIS}"]).expect_exit_code(0);
-    assert!(unset.stderr.contains("nothing sets NOBODY_SETS_THIS"), "{}", unset.stderr);
+    assert!(unset.stderr.contains("NOBODY_SETS_THIS is not set"), "{}", unset.stderr);
 }
 
 #[test]

@@ -393,7 +393,7 @@ fn a_skill_is_linked_where_it_is() {
     skill(&folder, "notes", "writes notes");
     let source = folder.join("notes");
     let link = |more: &[&str]| sandbox.run(&[&["skills", "link", source.to_str().unwrap()], more].concat());
-    assert!(link(&[]).expect_exit_code(1).stderr.contains("nobody has agreed"));
+    assert!(link(&[]).expect_exit_code(1).stderr.contains("not confirmed"));
     link(&["--consent"]).expect_exit_code(0);
     assert!(sandbox.run(&["skills", "list"]).expect_exit_code(0).stdout.contains("writes notes"));
     assert!(link(&["--consent"]).expect_exit_code(1).stderr.contains("is installed already"));

@@ -57,7 +57,7 @@ enum ClaudeOutput {
         /// Whether there is another answer before this one.
         again: bool,
     },
-    /// Plain text.
+    /// Text that is no JSON object.
     Text,
     /// Output that may contain a deny and cannot be read; the text says why.
     Unreadable(String),

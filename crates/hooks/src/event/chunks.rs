@@ -13,9 +13,9 @@ use sentence::SentenceDetector;
 /// The unit in which a hook receives a streamed response instead of receiving every piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkUnit {
-    /// Whole sentences.
+    /// One or more whole sentences.
     Sentence,
-    /// Whole lines.
+    /// One or more whole lines.
     Line,
     /// Whole words of at least this many characters together.
     MinChars(NonZeroU32),

@@ -178,7 +178,7 @@ async fn on_error_block_denies_for_every_cause() {
     let world = EngineFixture::new();
     for (cause, command) in FAILURE_COMMANDS {
         let outcome = world.run_hook(failing_hook(command, json!("block"))).await;
-        assert!(deny_reason(&outcome).starts_with("hook guard "), "{cause}: {}", deny_reason(&outcome));
+        assert!(deny_reason(&outcome).starts_with("hook guard: "), "{cause}: {}", deny_reason(&outcome));
         assert_eq!(outcome.warnings.len(), 1, "{cause}");
     }
 }

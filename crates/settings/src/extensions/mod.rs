@@ -376,7 +376,7 @@ impl ExtensionScan<'_> {
                 Some(near) => format!("did you mean `{}`?", near.name),
                 None => "`hookwright extensions list` shows them all".to_owned(),
             };
-            let text = format!("the command line names the extension `{name}`, but none is called so");
+            let text = format!("the command line names the extension `{name}`, but there is no such extension");
             diagnostics.push(Diagnostic::about_file(Severity::Warning, &self.paths.extensions, text).help(help));
         }
     }

@@ -61,7 +61,7 @@ fn entry_with_a_critical_error_is_rejected() {
         (json!({"command": "x", "excludeTools": "rm"}), "`excludeTools` should be a list of strings, not a string"),
         (
             json!({"httpUrl": "${NOT_SET_ANYWHERE}/mcp"}),
-            "`httpUrl` is \"${NOT_SET_ANYWHERE}/mcp\", but N is not setOT_SET_ANYWHERE",
+            "`httpUrl` is \"${NOT_SET_ANYWHERE}/mcp\", but NOT_SET_ANYWHERE is not set",
         ),
         (json!({"url": "h:80"}), "`url` should be an http or https address, not \"h:80\""),
         (json!({"url": "file:///etc/passwd"}), "`url` should be an http or https address, not \"file:///etc/passwd\""),

@@ -280,7 +280,7 @@ impl LayerReader<'_> {
         if group.is_empty() {
             return;
         }
-        let text = format!("`{}` is in {group} twice; only the last one counts", property.name.as_str());
+        let text = format!("`{}` appears twice in {group}; only the last one counts", property.name.as_str());
         self.report(Severity::Error, property.name.range(), text, None);
         if let Some(wrong) = self.found.diagnostics.last_mut() {
             wrong.help = Some("merge the two".to_owned());

@@ -249,7 +249,7 @@ fn hooks_in_odd_places_are_read_and_reported() {
         "hooks in the manifest work here, but Gemini CLI ignores them",
         "b/hooks/hooks.json:1:2",
         "have no `\"hooks\"` around them",
-        "hooks in `./my-hooks.json` are read here",
+        "hooks in `./my-hooks.json` work here",
         "the extension has no such file",
         "hooks here are not read",
     ] {
@@ -298,8 +298,8 @@ fn wrong_types_and_names_are_reported_with_positions() {
         "`sensitive` should be true or false",
         "`plan` should be an object",
         "`hooks` should be an object",
-        "no `contextFileNames`",
-        "no `mcp_servers`",
+        "`contextFileNames` is not a key",
+        "`mcp_servers` is not a key",
     ] {
         assert!(text.contains(words), "{words}: {text}");
     }

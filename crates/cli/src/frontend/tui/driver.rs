@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event, KeyEventKind};
 use hookwright_agent::session::{InputLine, PreparedSession, SessionHandle, SessionView};
 use hookwright_agent::{AgentEvent, EndReason, EventStream, SessionActivity};
+use hookwright_settings::LoadedConfig;
 use hookwright_settings::ProcessEnv;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
@@ -30,7 +31,6 @@ use super::key_input::KeyInput;
 use super::keys::is_suspend;
 use super::notifier::UserNotifier;
 use super::pager::Pager;
-use super::place::{current_branch, initial_location};
 use super::rewrap::Rewrap;
 use super::screen::TerminalScreen;
 use super::styled_text::WARN;
@@ -440,4 +440,20 @@ fn initial_status(view: &SessionView) -> StatusLine {
     status.set_model(view.model.clone());
     status.set_hooks(view);
     status
+}
+
+/// Returns a status line with the session's folder and branch.
+fn initial_location(loaded: &LoadedConfig) -> StatusLine {
+    let root = &loaded.project.root;
+    let folder = match root.strip_prefix(&loaded.paths.home) {
+        Ok(inner) if inner.as_os_str().is_empty() => "~".to_owned(),
+        Ok(inner) => format!("~/{}", inner.display()),
+        Err(_) => root.display().to_string(),
+    };
+    StatusLine { folder, branch: current_branch(loaded), ..StatusLine::default() }
+}
+
+/// Returns the branch that is checked out.
+fn current_branch(loaded: &LoadedConfig) -> Option<String> {
+    hookwright_agent::session::current_git_branch(&loaded.project.root)
 }

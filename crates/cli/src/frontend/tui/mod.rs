@@ -33,7 +33,6 @@ mod markdown_table;
 mod notifier;
 mod pager;
 mod picker;
-mod place;
 mod project_files;
 mod question_layout;
 mod reply_blocks;

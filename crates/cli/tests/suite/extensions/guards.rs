@@ -68,7 +68,7 @@ fn a_guard_that_is_required_is_missed_all_the_same() {
 fn a_named_extension_that_is_not_installed_is_reported() {
     let sandbox = sandbox();
     let run = sandbox.run(&["-e", "nosuch", "-p", "hi"]).expect_exit_code(0);
-    assert!(run.stderr.contains("no extension is called `nosuch`"), "{}", run.stderr);
+    assert!(run.stderr.contains("names the extension `nosuch`, but there is no such extension"), "{}", run.stderr);
     with_guard(&sandbox);
     let run = sandbox.run(&["-e", "guard", "-e", "gaurd", "-p", "hi"]).expect_exit_code(0);
     assert!(run.stderr.contains("did you mean `guard`?"), "{}", run.stderr);

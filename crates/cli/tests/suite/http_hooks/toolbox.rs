@@ -119,7 +119,7 @@ fn a_new_one_is_announced_with_its_address_and_a_changed_one_is_reviewed() {
     trust();
     hook(&format!("{}/other", service.address), "b");
     assert!(is_held());
-    assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, "its url was");
+    assert_contains(&sandbox.run(&["hooks", "trust"]).stdout, "its `url` was");
     trust();
     let text = sandbox.read(".gemini/settings.json").replace("v $HOME", "w $HOME");
     sandbox.write(".gemini/settings.json", text);

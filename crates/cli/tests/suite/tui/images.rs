@@ -65,7 +65,7 @@ fn a_file_that_is_no_image_is_reported_and_stays_text() {
     let sandbox = sandbox();
     sandbox.write("fake.png", "words");
     let mut terminal = start_session(&sandbox, None);
-    terminal.keys(&bracketed_paste("fake.png")).wait_for_new_text("fake.png is called like an image and is none");
+    terminal.keys(&bracketed_paste("fake.png")).wait_for_new_text("fake.png is named like an image but is not one");
     terminal.wait_for_text("> fake.png");
     terminal.keys("\x15").keys(&bracketed_paste("no/such.png")).wait_for_text("> no/such.png");
     terminal

@@ -28,7 +28,7 @@ fn all_wrong_headers_are_reported_at_once() {
         r#"{{ "type": "http", "url": "https://x.example", "allowedEnvVars": ["LISTED"], "headers": {headers} }}"#
     );
     let said = diagnose_hook(&hook);
-    for words in ["`Host` can't be sent", "`bad header` can't be sent", "`$NOPE` is not among"] {
+    for words in ["`Host` can't be sent", "`bad header` can't be sent", "`$NOPE` is not in `allowedEnvVars`"] {
         assert!(said.contains(words), "{said}");
     }
     assert!(said.contains("add \"NOPE\" to `allowedEnvVars`"), "{said}");
@@ -46,7 +46,7 @@ fn a_plugin_path_starts_with_a_dot_or_slash() {
         ("$GEMINI_PROJECT_DIR/.gemini/hooks/p.mjs", r#"write "./.gemini/hooks/p.mjs""#),
         ("${GEMINI_PROJECT_DIR}/p.mjs", r#"write "./p.mjs""#),
         ("$OTHER/p.mjs", "variables are not replaced here"),
-        ("~/p.mjs", "write the whole path"),
+        ("~/p.mjs", "write the full path"),
         ("file:///p.mjs", r#"write "/p.mjs""#),
     ] {
         let said = diagnose_hook(&format!(r#"{{ "type": "plugin", "package": "{package}" }}"#));

@@ -69,7 +69,7 @@ pub(crate) fn diagnose_entries(
         let name = property.name.as_str();
         if counts.get(name) != Some(&property.range.start) {
             let range = property.name.range();
-            let text = format!("`{name}` is in mcpServers twice; only the last one counts");
+            let text = format!("`{name}` appears twice in mcpServers; only the last one counts");
             found.push(source.diagnose(Severity::Error, range.start, range.end, text).help("merge the two"));
             continue;
         }
