@@ -154,7 +154,7 @@ pub(crate) async fn run_model_call(
         choice,
     )
     .await;
-    last.span().in_scope(|| last.into_model_result(call, end))
+    last.span().in_scope(|| last.model_result(call, end))
 }
 
 /// Runs a call and its tail calls, and returns the last of them with its result.

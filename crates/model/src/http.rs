@@ -173,7 +173,7 @@ impl ModelHttpClient {
         let server = self.server.clone();
         let bounds = AnswerLimits { read_timeout: self.options.read_timeout, max_bytes: self.options.max_answer_bytes };
         match response.chunk().await {
-            Ok(Some(first)) => Ok(OpenedResponse { server, limits: bounds, first_bytes: first, response: response }),
+            Ok(Some(first)) => Ok(OpenedResponse { server, limits: bounds, first_bytes: first, response }),
             Ok(None) => Err(ModelError::CutOff { chunks: 0, detail: format!("{server} sent nothing") }),
             Err(error) => Err(body_error(&error, &server, 0)),
         }

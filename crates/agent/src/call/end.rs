@@ -126,7 +126,7 @@ impl ToolInvocation<'_> {
     }
 
     /// Returns the result for the model, under the name and identifier of its request.
-    pub(super) fn into_model_result(&self, call: &FunctionCall, finished: CompletedCall) -> CallResult {
+    pub(super) fn model_result(&self, call: &FunctionCall, finished: CompletedCall) -> CallResult {
         self.send_tool_finished(&finished);
         let CompletedCall { result, control: after, .. } = finished;
         let key = if result.error.is_some() { "error" } else { "output" };

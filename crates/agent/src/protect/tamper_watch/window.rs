@@ -85,7 +85,8 @@ impl TamperWatch {
         let Ok(mut state) = self.state.try_lock() else { return false };
         let is_current =
             state.last_full_scan.is_some_and(|at| at.elapsed() <= FRESH_SCAN_PERIOD) && state.is_ledger_active();
-        if !state.watched_files.is_empty() && !(is_current && window.kind != TamperWindowKind::Call) {
+        let needs_no_scan = state.watched_files.is_empty() || is_current && window.kind != TamperWindowKind::Call;
+        if !needs_no_scan {
             return false;
         }
         *state.running_count(window.kind) += 1;
@@ -115,7 +116,8 @@ impl TamperWatch {
     fn close_without_scan(&self, kind: TamperWindowKind) -> bool {
         let Ok(mut state) = self.state.try_lock() else { return false };
         let is_current = state.last_window_closed.is_some_and(|at| at.elapsed() <= FRESH_SCAN_PERIOD);
-        if !state.watched_files.is_empty() && !(is_current && kind == TamperWindowKind::TurnHooks) {
+        let needs_no_scan = state.watched_files.is_empty() || is_current && kind == TamperWindowKind::TurnHooks;
+        if !needs_no_scan {
             return false;
         }
         state.hooks_ran_since_scan |= !state.watched_files.is_empty();

@@ -152,7 +152,7 @@ fn a_reader_that_does_not_read_holds_up_no_signal() {
 #[cfg(unix)]
 #[test]
 fn a_second_signal_ends_everything_at_once() {
-    let stubborn = "trap ': > heard' TERM INT; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 60; done";
+    let stubborn = "trap ': > heard' TERM INT; echo $$ > pid.tmp; mv pid.tmp pid; while :; do sleep 60 & wait $!; done";
     for hooks in [vec![], vec![("BeforeTool", "", stubborn)]] {
         let sandbox = project(&hooks);
         let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": stubborn}));
