@@ -124,7 +124,7 @@ impl CommandAction {
 /// What a hook's action is made of, for those who ask whether it is still what the user trusted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fingerprinted<'a> {
-    /// What is declared leads to files; the rest is [`declaration`](crate::Hook::declaration).
+    /// What is declared leads to files; the rest is [`declaration`](crate::Hook::fingerprint_fields).
     Declared {
         /// Variables of its own.
         env: &'a [(String, String)],

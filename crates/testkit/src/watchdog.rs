@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::processes;
 
-/// The environment variable that overrides [`STALL_SECONDS`].
+/// The environment variable that overrides `STALL_SECONDS`.
 pub const STALL_VARIABLE: &str = "HOOKWRIGHT_TEST_STALL_SECS";
 
 /// A run in which no test has started or finished for this long has stalled.

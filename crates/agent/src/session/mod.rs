@@ -1,6 +1,6 @@
 //! A session without a front end: the conversation, its hooks, tools and configuration.
 //!
-//! A front end (headless, terminal screen, plain lines) sends [`SessionCommand`]s and prints [`AgentEvent`]s.
+//! A front end (headless, terminal screen, plain lines) sends [`SessionCommand`]s and prints [`AgentEvent`](crate::AgentEvent)s.
 //!
 //! `setup.rs` builds a session, `actor.rs` runs it, `input_line.rs` parses typed lines; the other files carry out the
 //! commands.
