@@ -94,9 +94,9 @@ impl std::fmt::Display for Notice {
                     let is_change = matches!(finding, HookFinding::Changed { .. });
                     match (command.strip_prefix("rule: "), is_change) {
                         (None, false) => write!(f, ", which runs `{command}`")?,
-                        (None, true) => write!(f, "; it now runs `{command}`")?,
+                        (None, true) => write!(f, "; it runs `{command}`")?,
                         (Some(rule), false) => write!(f, ", a rule: `{rule}`")?,
-                        (Some(rule), true) => write!(f, "; the rule is now `{rule}`")?,
+                        (Some(rule), true) => write!(f, "; the rule is `{rule}`")?,
                     }
                 }
                 if !certain {
