@@ -1,6 +1,6 @@
 //! Decides whether a tool call may run: the approval mode, the tool lists of settings and flags, and policy files.
 //!
-//! It only decides: `call/admit.rs` asks the user, and BeforeTool hooks have run before.
+//! It only decides: `call/admit.rs` applies the decision, `approval_prompt.rs` asks the user, and BeforeTool hooks have run before.
 
 mod session_grants;
 mod tool_lists;

@@ -12,7 +12,7 @@ const DESCRIPTORS_PER_RUN: usize = 7;
 /// The processes that one run is assumed to consist of.
 const PROCESSES_PER_RUN: usize = 3;
 /// The descriptors kept back for the program itself: transcript, log, telemetry, network, settings that are read again.
-const RESERVED_DESCRIPTORS: usize = 64;
+const RESERVED_SLOTS: usize = 64;
 /// The most runs at once, whatever the limits allow: more only slow one another down.
 const MAX_CONCURRENT_RUNS: usize = 256;
 
@@ -53,18 +53,18 @@ impl Limiter {
     }
 }
 
-/// The shares of this program's descriptors and processes for guards, commands and jobs.
+/// The shares of this program's descriptors and processes for hooks, commands and jobs.
 ///
 /// The shares are separate, so that a share that is used up takes nothing from the others.
 #[derive(Debug)]
 pub struct ProcessBudget {
-    /// Permits for guards: commands that the program's rules depend on.
-    pub guards: Limiter,
+    /// Permits for hooks: commands and HTTP requests.
+    pub hooks: Limiter,
     /// Permits for commands that the user or the model asked for, held until their output is closed.
     pub commands: Limiter,
     /// The most processes of this user that may exist when a command starts another one, if there is a limit at all.
     ///
-    /// The rest is for guards and jobs.
+    /// The rest is for hooks and jobs.
     pub max_command_processes: Option<usize>,
     /// Permits for jobs of the program that may open a file or start a thread.
     pub jobs: Limiter,
@@ -80,8 +80,8 @@ impl ProcessBudget {
         static PROCESS_BUDGET: OnceLock<ProcessBudget> = OnceLock::new();
         PROCESS_BUDGET.get_or_init(|| {
             let shares = ProcessBudget::from_usage(limits::descriptor_usage(), limits::process_usage());
-            let [guards, commands, jobs] = [&shares.guards, &shares.commands, &shares.jobs].map(Limiter::capacity);
-            tracing::debug!(guards, commands, jobs, "what may run at once");
+            let [hooks, commands, jobs] = [&shares.hooks, &shares.commands, &shares.jobs].map(Limiter::capacity);
+            tracing::debug!(hooks, commands, jobs, "what may run at once");
             shares
         })
     }
@@ -93,18 +93,18 @@ impl ProcessBudget {
 
     fn from_usage(descriptors: ResourceUsage, processes: ResourceUsage) -> ProcessBudget {
         let limited = processes.limit < usize::MAX;
-        let command_processes = limited.then(|| processes.limit - RESERVED_DESCRIPTORS.min(processes.limit / 4));
-        let descriptors = descriptors.available(RESERVED_DESCRIPTORS);
-        let processes = processes.available(RESERVED_DESCRIPTORS / PROCESSES_PER_RUN);
-        let room = |parts: usize, of_descriptors: usize, of_processes: usize, most: usize| {
+        let command_processes = limited.then(|| processes.limit - RESERVED_SLOTS.min(processes.limit / 4));
+        let descriptors = descriptors.available(RESERVED_SLOTS);
+        let processes = processes.available(RESERVED_SLOTS / PROCESSES_PER_RUN);
+        let share_limiter = |parts: usize, of_descriptors: usize, of_processes: usize, most: usize| {
             let by_descriptors = descriptors / 8 * parts / of_descriptors;
             Limiter::new(by_descriptors.min(processes / 8 * parts / of_processes).min(most))
         };
         ProcessBudget {
-            guards: room(4, DESCRIPTORS_PER_RUN, PROCESSES_PER_RUN, MAX_CONCURRENT_RUNS),
-            commands: room(3, DESCRIPTORS_PER_RUN, PROCESSES_PER_RUN, MAX_CONCURRENT_RUNS / 2),
+            hooks: share_limiter(4, DESCRIPTORS_PER_RUN, PROCESSES_PER_RUN, MAX_CONCURRENT_RUNS),
+            commands: share_limiter(3, DESCRIPTORS_PER_RUN, PROCESSES_PER_RUN, MAX_CONCURRENT_RUNS / 2),
             max_command_processes: command_processes,
-            jobs: room(1, 1, 1, MAX_CONCURRENT_RUNS / 4),
+            jobs: share_limiter(1, 1, 1, MAX_CONCURRENT_RUNS / 4),
             initial_oom_kills: limits::oom_kill_count(),
         }
     }
@@ -170,18 +170,18 @@ mod tests {
 
     fn capacities(descriptors: ResourceUsage, processes: ResourceUsage) -> [usize; 3] {
         let shares = ProcessBudget::from_usage(descriptors, processes);
-        [shares.guards, shares.commands, shares.jobs].map(|room| room.capacity())
+        [shares.hooks, shares.commands, shares.jobs].map(|room| room.capacity())
     }
 
     #[test]
     fn budget_fits_available_resources_and_leaves_a_reserve() {
         for limit in [1, 7, 16, 64, 128, 256, 1024, 20_000, usize::MAX] {
-            let [guards, commands, jobs] = capacities(ResourceUsage { limit, used: 12 }, UNLIMITED);
-            assert!(guards >= 1 && commands >= 1 && jobs >= 1, "{limit}");
-            let held = (guards + commands) * DESCRIPTORS_PER_RUN + jobs;
+            let [hooks, commands, jobs] = capacities(ResourceUsage { limit, used: 12 }, UNLIMITED);
+            assert!(hooks >= 1 && commands >= 1 && jobs >= 1, "{limit}");
+            let held = (hooks + commands) * DESCRIPTORS_PER_RUN + jobs;
             assert!(
-                limit < 64 || held + 12 <= limit - RESERVED_DESCRIPTORS.min(limit / 4),
-                "{limit}: {guards} {commands} {jobs}"
+                limit < 64 || held + 12 <= limit - RESERVED_SLOTS.min(limit / 4),
+                "{limit}: {hooks} {commands} {jobs}"
             );
         }
         assert_eq!(capacities(UNLIMITED, UNLIMITED), [256, 128, 64]);

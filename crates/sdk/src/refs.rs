@@ -108,7 +108,7 @@ impl RefStore {
 }
 
 fn parse_ref_number(value: &Value) -> Result<u64, String> {
-    value.as_u64().ok_or_else(|| format!("{value} is no number to keep something under"))
+    value.as_u64().ok_or_else(|| format!("{value} is not a reference number"))
 }
 
 /// Deserialises a request, which is null if it is in the store.

@@ -25,7 +25,7 @@ fn archive_error(error: impl std::fmt::Display) -> ExtensionError {
 
 fn untar(reader: impl Read, unpacker: &mut Unpacker<'_>) -> Result<(), ExtensionError> {
     use tar::EntryType;
-    // Padding and trailing data count against the limit too.
+    // Padding and trailing data are read too: at most twice the byte limit in all.
     let reader = reader.take(unpacker.limits.bytes.saturating_mul(2));
     let mut archive = tar::Archive::new(reader);
     for entry in archive.entries().map_err(archive_error)? {

@@ -211,7 +211,7 @@ pub(crate) fn is_tool_name(word: &str) -> bool {
         || parts("mcp__", "__").or_else(|| parts("mcp_", "_")) == Some(true)
 }
 
-/// Tools of other agents without a counterpart; next to other names in a list they are not a mistake.
+/// Names of other agents' tools that are not a mistake next to other names in a matcher.
 const FOREIGN_TOOLS: [&str; 11] = [
     "AskUserQuestion",
     "BashOutput",

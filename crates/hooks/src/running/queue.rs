@@ -37,7 +37,7 @@ impl RunQueue {
         cancel: &CancellationToken,
     ) -> Result<RunPermit, HookExit> {
         let allowed = max_parallel.map(|most| self.limiter(most));
-        let places = &ProcessBudget::global().guards;
+        let places = &ProcessBudget::global().hooks;
         let early = allowed.as_ref().map(Limiter::try_acquire);
         if !matches!(early, Some(None))
             && let Some(place) = places.try_acquire()

@@ -210,11 +210,11 @@ impl ChildRegistry {
                 return;
             }
             Some(watchdog) if watchdog.is_dismissed() => {}
-            Some(_) => tracing::warn!("somebody has ended the watchdog; another one is started"),
+            Some(_) => tracing::warn!("the watchdog was killed; starting another"),
             None => {}
         }
         let began = Instant::now();
-        self.watchdog = command.start().inspect_err(|error| tracing::warn!(%error, "there is no watchdog")).ok();
+        self.watchdog = command.start().inspect_err(|error| tracing::warn!(%error, "cannot start the watchdog")).ok();
         let pid = self.watchdog.as_ref().map_or(0, Watchdog::pid);
         WATCHDOG_PID.store(pid, Ordering::SeqCst);
         // Not earlier: while a list is read, no process may leave it that the reader takes for the watchdog.

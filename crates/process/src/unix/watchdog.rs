@@ -24,8 +24,8 @@ const TERMINATION_POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// The argument of a process that drains a pipe, in place of a range of marks.
 const READER_NAME: &str = "reads-on";
 
-/// Runs the watchdog: waits until stdin ends, then ends all processes of the given range. The watched program never
-/// calls it.
+/// Runs the helper process: a watchdog that waits until stdin ends and then kills all processes of a range of marks, or a
+/// reader that drains a pipe. The watched program never calls it.
 ///
 /// # Errors
 /// Returns an error if the name is neither a range of marks nor that of a reader.
@@ -138,7 +138,7 @@ impl Watchdog {
     pub(super) fn send(&self, message: WatchdogMessage) {
         let pair: Vec<u8> = message.into_iter().flat_map(u64::to_ne_bytes).collect();
         if let Err(error) = (&self.control_pipe).write_all(&pair) {
-            tracing::warn!(%error, "the watchdog does not listen");
+            tracing::warn!(%error, "cannot write to the watchdog's control pipe");
         }
     }
 

@@ -212,10 +212,10 @@ async fn run_session(args: &SessionArgs, opened: PreparedSession, order: Session
     let code = match signalled {
         Some(code) => code,
         None if let Some(end) = poll_print_completion(&mut screen) => {
-            return Ok(exit_code(end.context("nobody prints any more")??.as_ref()));
+            return Ok(exit_code(end.context("the output thread ended early")??.as_ref()));
         }
         None => tokio::select! {
-            end = &mut screen => return Ok(exit_code(end.context("nobody prints any more")??.as_ref())),
+            end = &mut screen => return Ok(exit_code(end.context("the output thread ended early")??.as_ref())),
             code = signals.next() => code,
         },
     };

@@ -68,11 +68,11 @@ impl OAuthHttpClient {
         }
         let literal: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
         if literal.is_some_and(is_link_local) {
-            return Err(no("such addresses are never used"));
+            return Err(no("link-local addresses are never used"));
         }
         let is_private = literal.map_or_else(|| address::is_private_name(host), address::is_private);
         if is_private && self.reach == NetworkReach::Public {
-            return Err(no("it is on this machine or its network, and the server is not"));
+            return Err(no("it resolves only to addresses that may not be reached from here"));
         }
         match parsed.scheme() {
             "https" => Ok(parsed),
@@ -181,8 +181,8 @@ fn is_link_local(address: IpAddr) -> bool {
 struct ReachResolver(NetworkReach);
 
 #[derive(Debug, thiserror::Error)]
-#[error("it is on this machine or its network, and the server is not")]
-struct PrivateAddressError;
+#[error("it resolves only to addresses that may not be reached from here")]
+struct DisallowedAddressError;
 
 impl Resolve for ReachResolver {
     fn resolve(&self, name: Name) -> Resolving {
@@ -195,7 +195,7 @@ impl Resolve for ReachResolver {
             };
             let usable: Vec<SocketAddr> = found.iter().copied().filter(|one| may(one.ip())).collect();
             if usable.is_empty() && !found.is_empty() {
-                return Err(PrivateAddressError.into());
+                return Err(DisallowedAddressError.into());
             }
             Ok(Box::new(usable.into_iter()) as Addrs)
         })
