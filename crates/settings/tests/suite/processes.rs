@@ -32,8 +32,12 @@ fn helper() {
     for round in 0..ROUNDS {
         let name = format!("{writer}-{round}");
         match task {
-            "disable" => assert!(set_disabled(&file, DisabledList::Hooks, &[&name], Switch::Disable).unwrap()),
-            "folder" => set_folder_trust(&paths(&home), &home.join(name), FolderRule::TrustFolder).unwrap(),
+            "disable" => {
+                assert!(locking(|| set_disabled(&file, DisabledList::Hooks, &[&name], Switch::Disable)));
+            }
+            "folder" => {
+                locking(|| set_folder_trust(&paths(&home), &home.join(&name), FolderRule::TrustFolder));
+            }
             "trust" => {
                 let project = home.join(&name);
                 std::fs::create_dir_all(project.join(".gemini")).unwrap();
@@ -41,11 +45,20 @@ fn helper() {
                 let options = LoadOptions { project, trust: TrustOverride::Skip, ..LoadOptions::default() };
                 let loaded = load(&process_env(&home), &options);
                 assert_eq!(loaded.reviews.len(), 1);
-                trust_hooks(&loaded.paths, &loaded.reviews).unwrap();
+                locking(|| trust_hooks(&loaded.paths, &loaded.reviews));
             }
             other => panic!("no such task: {other}"),
         }
     }
+}
+
+/// Tries again where the other writers held the lock for too long, as they do on a slow disk.
+fn locking<T, E: std::fmt::Debug>(mut write: impl FnMut() -> Result<T, E>) -> T {
+    wait_for("the lock", || match write() {
+        Ok(done) => Some(done),
+        Err(error) if format!("{error:?}").contains("held the lock") => None,
+        Err(error) => panic!("{error:?}"),
+    })
 }
 
 fn process_env(home: &Path) -> hookwright_settings::ProcessEnv {
