@@ -75,3 +75,20 @@ pub fn chunk(parts: &[Value], last: bool) -> Value {
     let usage = json!({"promptTokenCount": 5, "candidatesTokenCount": 3, "totalTokenCount": 8});
     json!({"candidates": [candidate], "usageMetadata": usage})
 }
+
+/// Returns a stream of one chunk that has `hunter2` in everything but its text.
+pub fn secret_outside_of_text() -> Vec<Value> {
+    let mut piece = chunk(
+        &[
+            json!({"text": "thinking of hunter2", "thought": true}),
+            json!({"executableCode": {"language": "PYTHON", "code": "print('hunter2')"}}),
+            json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "hunter2"}}),
+            json!({"text": "fine"}),
+            call("write_file", json!({"file_path": "a.txt", "content": "A"})),
+        ],
+        true,
+    );
+    piece["candidates"][0]["groundingMetadata"] =
+        json!({"groundingChunks": [{"web": {"title": "hunter2", "uri": "https://hunter2.test"}}]});
+    vec![piece]
+}

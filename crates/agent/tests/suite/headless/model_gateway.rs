@@ -1,7 +1,7 @@
 //! Every request to the model passes the model hooks, whatever its purpose, and what they redact appears nowhere.
 
 use super::*;
-use hookwright_testkit::replay::{call, chunk};
+use hookwright_testkit::replay::secret_outside_of_text;
 
 const SECRET: &str = "hunter2";
 
@@ -169,23 +169,6 @@ echo '{"hookSpecificOutput": {"llm_request": {"messages": [{"role": "user", "con
     assert_eq!(sent.as_array().unwrap().len(), 3, "{sent}");
     assert_eq!(sent[0]["parts"], json!([{"text": "second question"}]));
     assert_contains(&sent[2].to_string(), "the content");
-}
-
-/// A chunk with the secret in everything but its text.
-fn secret_outside_of_text() -> Vec<Value> {
-    let mut piece = chunk(
-        &[
-            json!({"text": "thinking of hunter2", "thought": true}),
-            json!({"executableCode": {"language": "PYTHON", "code": "print('hunter2')"}}),
-            json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "hunter2"}}),
-            json!({"text": "fine"}),
-            call("write_file", json!({"file_path": "a.txt", "content": "A"})),
-        ],
-        true,
-    );
-    piece["candidates"][0]["groundingMetadata"] =
-        json!({"groundingChunks": [{"web": {"title": "hunter2", "uri": "https://hunter2.test"}}]});
-    vec![piece]
 }
 
 #[test]

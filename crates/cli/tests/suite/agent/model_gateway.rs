@@ -3,26 +3,9 @@
 
 use super::*;
 use hookwright_testkit::fs;
-use hookwright_testkit::replay::{call, chunk};
+use hookwright_testkit::replay::{call, secret_outside_of_text};
 
 const SECRET: &str = "hunter2";
-
-/// A chunk with the secret in everything but its text.
-fn secret_outside_of_text() -> Vec<Value> {
-    let mut piece = chunk(
-        &[
-            json!({"text": "thinking of hunter2", "thought": true}),
-            json!({"executableCode": {"language": "PYTHON", "code": "print('hunter2')"}}),
-            json!({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "hunter2"}}),
-            json!({"text": "fine"}),
-            call("write_file", json!({"file_path": "a.txt", "content": "A"})),
-        ],
-        true,
-    );
-    piece["candidates"][0]["groundingMetadata"] =
-        json!({"groundingChunks": [{"web": {"title": "hunter2", "uri": "https://hunter2.test"}}]});
-    vec![piece]
-}
 
 #[test]
 fn redaction_reaches_thoughts_code_and_sources() {
