@@ -141,7 +141,9 @@ async fn a_cancel_withdraws_the_approval_request() {
     let TestAgent { agent, events, .. } = &mut stage;
     let front_end = async {
         let (_request, reply) = loop {
-            if let AgentEvent::ApprovalRequested(request, reply) = events.recv().await.unwrap() {
+            if let AgentEvent::ApprovalRequested(request, reply) =
+                within_hang_timeout("an event", events.recv()).await.unwrap()
+            {
                 break (request, reply);
             }
         };
@@ -162,7 +164,12 @@ async fn a_front_end_that_drops_the_question_has_not_allowed_it() {
     let (mut stage, log) = acting_agent(&project, &["1"]);
     let TestAgent { agent, events, .. } = &mut stage;
     let cancel = CancellationToken::new();
-    let front_end = async { while !matches!(events.recv().await.unwrap(), AgentEvent::ApprovalRequested(..)) {} };
+    let front_end = async {
+        while !matches!(
+            within_hang_timeout("an event", events.recv()).await.unwrap(),
+            AgentEvent::ApprovalRequested(..)
+        ) {}
+    };
     let (end, ()) =
         within_hang_timeout("the turn's end", async { tokio::join!(agent.prompt("act", &cancel), front_end) }).await;
     assert_eq!(end, TurnEnd::Cancelled);
