@@ -1,0 +1,4 @@
+//! What a shell command does, without running it.
+
+pub mod budget;
+pub mod syntax;
