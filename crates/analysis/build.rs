@@ -1,0 +1,53 @@
+//! Compiles the program files under `programs/` into the table that the crate embeds.
+
+#[path = "build/compiler.rs"]
+mod compiler;
+#[path = "src/programs/spec.rs"]
+#[allow(dead_code, reason = "shared with the crate")]
+mod spec;
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::{env, fs};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<(), Failure> {
+    println!("cargo::rerun-if-changed=programs");
+    println!("cargo::rerun-if-changed=build/compiler.rs");
+    println!("cargo::rerun-if-changed=src/programs/spec.rs");
+    let mut files = Vec::new();
+    for entry in fs::read_dir("programs")? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            files.push((path.display().to_string(), fs::read_to_string(&path)?));
+        }
+    }
+    files.sort();
+    let compiled = compiler::compile(&files).map_err(|errors| errors.join("\n"))?;
+    let mut blob = String::new();
+    let mut index: Vec<(String, usize, usize)> = Vec::new();
+    for program in &compiled.programs {
+        let start = blob.len();
+        let mut nameless = program.clone();
+        nameless.names.clear();
+        blob.push_str(&serde_json::to_string(&nameless)?);
+        index.extend(program.names.iter().map(|name| (name.clone(), start, blob.len())));
+    }
+    index.sort();
+    let mut code = String::from("static INDEX: &[(&str, u32, u32)] = &[\n");
+    for (name, start, end) in &index {
+        writeln!(code, "    ({name:?}, {start}, {end}),")?;
+    }
+    code.push_str("];\n");
+    let services: Vec<String> = compiled
+        .services
+        .iter()
+        .map(|one| format!("    ServiceInfo {{ name: {:?}, about: {:?}, peer: {:?} }},\n", one.name, one.about, one.peer.as_deref()))
+        .collect();
+    writeln!(code, "static SERVICES: &[ServiceInfo] = &[\n{}];", services.concat())?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("programs.json"), blob)?;
+    fs::write(out.join("index.rs"), code)?;
+    Ok(())
+}

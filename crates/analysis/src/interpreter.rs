@@ -1,0 +1,401 @@
+//! The one interpreter of shell scripts. It runs nothing: it goes through a script as a shell would, with what is known of
+//! the directory, the variables and the functions at each point, and tells an [`Observer`] what the script does.
+//!
+//! It is an abstract interpreter. Every command yields the state after success and after failure; where ways join, only
+//! what is the same on both is known. What it does not model makes the script unsure, with the reason.
+
+mod arithmetic;
+mod builtins;
+mod compound;
+mod expansion;
+mod flows;
+mod pattern;
+mod redirection;
+mod run;
+mod touch;
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::budget::{Budget, OVER_BUDGET};
+use crate::disk::Disk;
+use crate::observer::{Aspects, Observer};
+use crate::programs::Programs;
+use crate::programs::spec::Aspect;
+use crate::state::State;
+use crate::syntax::{Connector, Dialect, List, Pipeline, Script, Statement};
+use crate::value::{Taint, Text, Value};
+
+pub(crate) use flows::FlowSource;
+pub(crate) use run::Lookup;
+
+/// The commands that are looked at, and how deep they may run each other.
+const MAX_COMMANDS: usize = 4096;
+const MAX_DEPTH: usize = 32;
+/// The units that a step of the interpreter costs.
+const UNITS_PER_STEP: usize = 64;
+
+/// Where a script runs.
+#[derive(Clone, Copy)]
+pub struct Environment<'a> {
+    pub disk: &'a dyn Disk,
+    pub programs: &'a Programs,
+    /// What `~` stands for, if that is known.
+    pub home: Option<&'a Path>,
+}
+
+/// Interprets a script in a state, and tells an observer what it does.
+pub fn interpret(text: &str, state: State, environment: Environment<'_>, budget: &Budget, observer: &mut dyn Observer) {
+    let mut interpreter = Interpreter::new(environment, budget.clone(), observer);
+    interpreter.script_text(text, state, &Io::default());
+    interpreter.finish();
+}
+
+/// The states after a command: none where the command never ends that way.
+pub(crate) struct Outcome {
+    pub(crate) success: Option<State>,
+    pub(crate) failure: Option<State>,
+}
+
+impl Outcome {
+    /// A command that may succeed or fail and leaves the same state.
+    pub(crate) fn both(state: State) -> Self {
+        Outcome { success: Some(state.clone()), failure: Some(state) }
+    }
+
+    pub(crate) fn success(state: State) -> Self {
+        Outcome { success: Some(state), failure: None }
+    }
+
+    pub(crate) fn failure(state: State) -> Self {
+        Outcome { success: None, failure: Some(state) }
+    }
+
+    pub(crate) const NEVER: Outcome = Outcome { success: None, failure: None };
+
+    /// The state however it ended.
+    pub(crate) fn any(self) -> Option<State> {
+        join(self.success, self.failure)
+    }
+
+    pub(crate) fn join(self, other: Outcome) -> Outcome {
+        Outcome { success: join(self.success, other.success), failure: join(self.failure, other.failure) }
+    }
+}
+
+pub(crate) fn join(one: Option<State>, other: Option<State>) -> Option<State> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.join(&other)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// What a command reads from and writes to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Io {
+    pub(crate) stdin: Stream,
+    pub(crate) stdout: Sink,
+}
+
+/// What can be read from a descriptor.
+#[derive(Clone, Debug)]
+pub(crate) struct Stream {
+    pub(crate) text: Text,
+    pub(crate) taint: Taint,
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Stream { text: Text::Unknown, taint: Taint::NONE }
+    }
+}
+
+/// Where a command's output goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Sink {
+    /// To the terminal.
+    #[default]
+    Terminal,
+    /// Into the capture with this number; `whole` if all of it surely goes there.
+    Capture { number: usize, whole: bool },
+    File(PathBuf),
+}
+
+/// Output that another command or a word takes up.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Capture {
+    /// All of it, as long as that is known.
+    known: Option<String>,
+    number: bool,
+    taint: Taint,
+}
+
+/// A loop that is being interpreted: the states in which `break` and `continue` were met.
+#[derive(Default)]
+struct LoopFrame {
+    jumps: Option<State>,
+}
+
+pub(crate) struct Interpreter<'a> {
+    pub(crate) environment: Environment<'a>,
+    pub(crate) budget: Budget,
+    observer: &'a mut dyn Observer,
+    /// What has been said to be incomplete.
+    unsure: Aspects,
+    sources: Vec<FlowSource>,
+    /// Where the data in files that the script writes comes from.
+    file_taint: HashMap<PathBuf, Taint>,
+    pub(crate) repository_taint: Taint,
+    /// Paths that may have become links: touching what is below them touches something else.
+    links: Vec<PathBuf>,
+    /// Whether the disk is no longer what it was when the script began.
+    pub(crate) changed: bool,
+    /// Whether programs may have been replaced.
+    programs_changed: bool,
+    /// The names of the files that it makes, and of the programs that it runs.
+    made: HashSet<String>,
+    ran: HashSet<String>,
+    loops: Vec<LoopFrame>,
+    /// The states in which each function that is being interpreted returned.
+    returns: Vec<Option<State>>,
+    captures: Vec<Capture>,
+    /// The taint of what the current command reads.
+    pub(crate) read_taint: Taint,
+    /// The files that the current command writes.
+    written: Vec<PathBuf>,
+    /// The hosts that the current command contacts.
+    contacted: Vec<String>,
+    /// Whether the shell's own input or output was redirected for good.
+    redirected: bool,
+    commands_left: usize,
+    depth: usize,
+    calls: Vec<std::rc::Rc<str>>,
+    /// The variables that the current function has declared as its own.
+    locals: Vec<String>,
+    /// How many pipelines and background jobs the current command is in.
+    apart: usize,
+}
+
+impl<'a> Interpreter<'a> {
+    fn new(environment: Environment<'a>, budget: Budget, observer: &'a mut dyn Observer) -> Self {
+        Interpreter {
+            environment,
+            budget,
+            observer,
+            unsure: Aspects::NONE,
+            sources: Vec::new(),
+            file_taint: HashMap::new(),
+            repository_taint: Taint::NONE,
+            links: Vec::new(),
+            changed: false,
+            programs_changed: false,
+            made: HashSet::new(),
+            ran: HashSet::new(),
+            loops: Vec::new(),
+            returns: Vec::new(),
+            captures: Vec::new(),
+            read_taint: Taint::NONE,
+            written: Vec::new(),
+            contacted: Vec::new(),
+            redirected: false,
+            commands_left: MAX_COMMANDS,
+            depth: 0,
+            calls: Vec::new(),
+            locals: Vec::new(),
+            apart: 0,
+        }
+    }
+
+    /// There may be more effects of these kinds.
+    pub(crate) fn unsure(&mut self, aspects: impl Into<Aspects>, reason: impl Into<Cow<'static, str>>) {
+        let aspects = aspects.into();
+        self.unsure = self.unsure.and(aspects);
+        if aspects.has(Aspect::Writes) || aspects.has(Aspect::Deletes) {
+            self.changed = true;
+        }
+        self.observer.unsure(aspects, &reason.into());
+    }
+
+    /// Anything may happen.
+    pub(crate) fn unsure_all(&mut self, reason: impl Into<Cow<'static, str>>) {
+        self.unsure(Aspects::ALL, reason);
+    }
+
+    /// Pays for work; without the means to, anything may happen.
+    pub(crate) fn pay(&mut self, units: usize) -> bool {
+        let paid = self.budget.spend(units);
+        if !paid && self.unsure != Aspects::ALL {
+            self.unsure_all(OVER_BUDGET);
+        }
+        paid
+    }
+
+    /// What the script made and then ran under a known name was not what is known.
+    fn finish(&mut self) {
+        if self.ran.iter().any(|name| self.made.contains(name)) {
+            self.unsure_all("a file of the same name as a program that it runs is made");
+        }
+        if self.budget.is_spent() && self.unsure != Aspects::ALL {
+            self.unsure_all(OVER_BUDGET);
+        }
+    }
+
+    /// A text that a shell reads.
+    pub(crate) fn script_text(&mut self, text: &str, state: State, io: &Io) -> Outcome {
+        if self.depth >= MAX_DEPTH || !self.pay(UNITS_PER_STEP) {
+            self.unsure_all("commands run each other too deep");
+            return Outcome::both(state);
+        }
+        let script = Script::parse(text, state.dialect, &self.budget);
+        self.script(&script, state, io)
+    }
+
+    pub(crate) fn script(&mut self, script: &Script, state: State, io: &Io) -> Outcome {
+        for problem in &script.problems {
+            self.unsure_all(*problem);
+        }
+        self.depth += 1;
+        let outcome = self.list(&script.list, state, io);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn list(&mut self, list: &List, state: State, io: &Io) -> Outcome {
+        let mut outcome = Outcome::success(state);
+        for statement in list {
+            let Some(state) = outcome.any() else { return Outcome::NEVER };
+            outcome = self.statement(statement, state, io);
+        }
+        outcome
+    }
+
+    fn statement(&mut self, statement: &Statement, state: State, io: &Io) -> Outcome {
+        if statement.background {
+            self.apart += 1;
+            self.chain(statement, state.clone(), io);
+            self.apart -= 1;
+            return Outcome::success(state);
+        }
+        self.chain(statement, state, io)
+    }
+
+    /// `a && b || c`: what follows `&&` runs in the state of a success, what follows `||` in that of a failure.
+    fn chain(&mut self, statement: &Statement, state: State, io: &Io) -> Outcome {
+        let mut outcome = self.pipeline(&statement.first, state, io);
+        for (connector, pipeline) in &statement.rest {
+            let Outcome { success, failure } = outcome;
+            let (goes_on, stays) = match connector {
+                Connector::And => (success, Outcome { success: None, failure }),
+                Connector::Or => (failure, Outcome { success, failure: None }),
+            };
+            outcome = match goes_on {
+                Some(state) => stays.join(self.pipeline(pipeline, state, io)),
+                None => stays,
+            };
+        }
+        outcome
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline, state: State, io: &Io) -> Outcome {
+        let Outcome { success, failure } = match pipeline.commands.as_slice() {
+            [only] => self.command(only, state, io),
+            commands => {
+                let mut stdin = io.stdin.clone();
+                self.apart += 1;
+                for (at, command) in commands.iter().enumerate() {
+                    let last = at + 1 == commands.len();
+                    let number = self.begin_capture();
+                    let stdout = if last { io.stdout.clone() } else { Sink::Capture { number, whole: true } };
+                    // Each runs in a shell of its own.
+                    self.command(command, state.clone(), &Io { stdin: stdin.clone(), stdout });
+                    stdin = self.end_capture();
+                }
+                self.apart -= 1;
+                Outcome::both(state)
+            }
+        };
+        match pipeline.negated {
+            true => Outcome { success: failure, failure: success },
+            false => Outcome { success, failure },
+        }
+    }
+
+    fn begin_capture(&mut self) -> usize {
+        self.captures.push(Capture { known: Some(String::new()), ..Capture::default() });
+        self.captures.len() - 1
+    }
+
+    fn end_capture(&mut self) -> Stream {
+        let capture = self.captures.pop().unwrap_or_default();
+        let text = match capture.known {
+            Some(known) if !self.redirected => Text::Known(known.into()),
+            _ if capture.number => Text::Number,
+            _ => Text::Unknown,
+        };
+        Stream { text, taint: capture.taint }
+    }
+
+    /// A command prints something.
+    pub(crate) fn print(&mut self, value: &Value, io: &Io) {
+        match &io.stdout {
+            Sink::Terminal => {}
+            Sink::Capture { number, whole } => {
+                let units = value.text.known().map_or(0, str::len);
+                let paid = self.pay(units);
+                let Some(capture) = self.captures.get_mut(*number) else { return };
+                capture.taint = capture.taint.and(value.taint);
+                let is_empty = capture.known.as_ref().is_some_and(String::is_empty);
+                match (&value.text, &mut capture.known) {
+                    (Text::Known(text), Some(known)) if *whole && paid => known.push_str(text),
+                    (text, known) => {
+                        capture.number = is_empty && *text == Text::Number && *whole;
+                        *known = None;
+                    }
+                }
+            }
+            Sink::File(path) => {
+                let path = path.clone();
+                self.data_to_file(&path, value.taint);
+            }
+        }
+    }
+
+    /// What a substitution comes to: what its commands print, without the line ends behind it.
+    fn substitution(&mut self, script: &Script, state: &State, stdin: &Stream) -> Value {
+        if self.depth >= MAX_DEPTH || !self.pay(UNITS_PER_STEP) {
+            self.unsure_all("commands run each other too deep");
+            return Value::UNKNOWN;
+        }
+        let number = self.begin_capture();
+        let io = Io { stdin: stdin.clone(), stdout: Sink::Capture { number, whole: true } };
+        let outer = (std::mem::replace(&mut self.read_taint, Taint::NONE), std::mem::take(&mut self.written));
+        self.script(script, state.clone(), &io);
+        (self.read_taint, self.written) = outer;
+        let Stream { text, taint } = self.end_capture();
+        let text = match text {
+            Text::Known(text) => Text::from(text.trim_end_matches('\n')),
+            other => other,
+        };
+        Value { text, taint }
+    }
+
+    /// Interprets something that may run at any time from now on, such as a trap.
+    pub(crate) fn anytime(&mut self, text: &str, state: &State) {
+        let mut state = state.clone();
+        state.forget();
+        self.script_text(text, state, &Io::default());
+    }
+
+    /// A shell's script in a process of its own.
+    pub(crate) fn child_state(&self, state: &State, dialect: Dialect) -> State {
+        let mut child = State::new(Path::new("/"), dialect);
+        child.cwd = state.cwd.clone();
+        child.foreign = state.foreign;
+        for (name, variable) in state.variables().filter(|(_, variable)| variable.exported) {
+            child.set(name, variable.value.clone());
+            child.export(name);
+        }
+        child
+    }
+}

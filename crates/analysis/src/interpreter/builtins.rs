@@ -1,0 +1,519 @@
+//! What a shell does by itself.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use super::arithmetic::is_name;
+use super::run::Lookup;
+use super::{Interpreter, Io, Outcome};
+use crate::observer::Fact;
+use crate::paths;
+use crate::state::{Function, State};
+use crate::syntax::{Dialect, Piece, Word};
+use crate::value::{Argument, Taint, Text, Value};
+
+impl Interpreter<'_> {
+    /// Runs a builtin; nothing if there is none of that name.
+    pub(super) fn builtin(
+        &mut self,
+        name: &str,
+        words: &[Argument],
+        redirected: bool,
+        state: &State,
+        io: &Io,
+    ) -> Option<Outcome> {
+        let args = &words[1..];
+        let mut state = state.clone();
+        Some(match name {
+            "cd" => return Some(self.change_directory(args, redirected, state)),
+            "pushd" => match args {
+                [only] if only.is_operand() => return Some(self.change_directory(args, redirected, state)),
+                _ => self.somewhere(state),
+            },
+            "popd" => self.somewhere(state),
+            "eval" => return Some(self.eval(args, state, io)),
+            "." | "source" => {
+                args.iter().take(1).for_each(|file| {
+                    self.touch(crate::programs::spec::Access::Read, file, crate::programs::spec::Depth::Itself, &state);
+                });
+                self.runs_data(self.read_taint, name);
+                self.unsure_all("a file of commands is read");
+                state.forget();
+                Outcome::both(state)
+            }
+            "trap" => self.trap(args, state),
+            "export" | "readonly" | "local" | "declare" | "typeset" => self.declare(name, args, state),
+            "set" => self.set_options(args, state),
+            "shift" => {
+                state.parameters = None;
+                Outcome::both(state)
+            }
+            "read" => self.read(args, state, io),
+            "mapfile" | "readarray" => {
+                if args.iter().any(|arg| arg.beginning().starts_with('-') && !is_option_of(arg, "tnOsud")) {
+                    self.unsure_all(format!("{name} with options that are not known"));
+                }
+                self.set_named(args, io.stdin.taint, &mut state);
+                Outcome::both(state)
+            }
+            "getopts" => {
+                self.set_named(args.get(1..2).unwrap_or_default(), Taint::NONE, &mut state);
+                Outcome::both(state)
+            }
+            "unset" => self.unset(args, state),
+            "let" => {
+                for arg in args {
+                    let piece = match arg.text() {
+                        Some(text) => Piece::Quoted(text.to_owned()),
+                        None => {
+                            self.unsure_all("arithmetic that is only known when it runs may run commands");
+                            continue;
+                        }
+                    };
+                    self.arithmetic(&Word { pieces: vec![piece] }, &mut state);
+                }
+                Outcome::both(state)
+            }
+            "alias" if args.is_empty() => Outcome::both(state),
+            "shopt" | "alias" | "enable" | "fc" | "history" | "bind" | "complete" | "compopt" | "compgen" | "coproc"
+            | "suspend" | "logout" => {
+                if !(name == "shopt" && args.is_empty()) {
+                    self.unsure_all(format!("{name} changes what later commands do"));
+                    state.forget();
+                }
+                Outcome::both(state)
+            }
+            "unalias" | "wait" | "disown" | "times" | "caller" | "dirs" | "fg" | "bg" | "help" => Outcome::both(state),
+            "umask" | "ulimit" => Outcome::both(state),
+            "type" => {
+                self.print(&Value::UNKNOWN, io);
+                Outcome::both(state)
+            }
+            "jobs" => {
+                if args.iter().any(|arg| !matches!(arg.text(), Some("-l" | "-p" | "-n" | "-r" | "-s"))) {
+                    self.unsure_all("jobs may run a command");
+                }
+                Outcome::both(state)
+            }
+            "hash" => {
+                if args.iter().any(|arg| !matches!(arg.text(), Some("-r" | "-l" | "-d" | "-t")) && !arg.is_operand()) {
+                    self.unsure_all("hash may say where a program is");
+                }
+                Outcome::both(state)
+            }
+            "break" | "continue" => {
+                self.jump(&state);
+                Outcome::both(state)
+            }
+            "return" => match self.return_from_function(&state) {
+                true => Outcome::NEVER,
+                // Outside of a function it only fails.
+                false => Outcome::failure(state),
+            },
+            "exit" => Outcome::NEVER,
+            "exec" => return Some(self.exec(args, redirected, state, io)),
+            "command" => return Some(self.command_builtin(args, redirected, state, io)),
+            "builtin" => match args {
+                [] => Outcome::both(state),
+                [first, ..] if first.is_operand() => return Some(self.run(args, Lookup::Builtins, redirected, state, io)),
+                _ => {
+                    self.unsure_all("builtin with options that are not known");
+                    Outcome::both(state)
+                }
+            },
+            ":" | "true" => {
+                Outcome::success(state)
+            }
+            "false" => Outcome::failure(state),
+            "echo" => {
+                let value = echoed(args, state.dialect);
+                self.print(&value, io);
+                Outcome::both(state)
+            }
+            "printf" => self.printf(args, state, io),
+            "pwd" => {
+                let known = args.is_empty() && state.variable("PWD").is_none();
+                let cwd = state.cwd.as_ref().and_then(|cwd| cwd.to_str()).filter(|_| known);
+                let value = cwd.map_or(Value::UNKNOWN, |cwd| Value::known(format!("{cwd}\n")));
+                self.print(&value, io);
+                Outcome::both(state)
+            }
+            "test" | "[" => {
+                let names = args.windows(2).filter(|pair| matches!(pair[0].text(), None | Some("-v" | "-R")));
+                let unknown = |pair: &[Argument]| match pair[0].text() {
+                    Some(_) => !pair[1].text().is_some_and(is_name),
+                    None => pair[0].many || pair[0].prefix.is_empty() && args.len() < 3 && !pair[1].text().is_some_and(is_name),
+                };
+                if names.into_iter().any(unknown) {
+                    self.unsure_all("test -v evaluates a subscript");
+                }
+                Outcome::both(state)
+            }
+            "kill" => {
+                for arg in args.iter().filter(|arg| !arg.beginning().starts_with('-')) {
+                    self.tell(&Fact::Process(&arg.shown));
+                }
+                Outcome::both(state)
+            }
+            _ => return None,
+        })
+    }
+
+    fn somewhere(&mut self, state: State) -> Outcome {
+        let mut gone = state.clone();
+        gone.cwd = None;
+        gone.forget_variable("PWD");
+        Outcome { success: Some(gone), failure: Some(state) }
+    }
+
+    fn change_directory(&mut self, args: &[Argument], redirected: bool, state: State) -> Outcome {
+        let mut physical = false;
+        let mut operands = args;
+        while let [first, rest @ ..] = operands {
+            match first.text() {
+                Some("-P") => physical = true,
+                Some("-L") => physical = false,
+                Some("--") => {
+                    operands = rest;
+                    break;
+                }
+                Some(option) if option.starts_with('-') && option.len() > 1 => return self.somewhere(state),
+                _ => break,
+            }
+            operands = rest;
+        }
+        let target = match operands {
+            [] => self.variable("HOME", &state).text.known().map(str::to_owned),
+            [only] => only.text().map(str::to_owned),
+            _ => return self.somewhere(state),
+        };
+        // `cd -` goes back, and a name without a slash is looked for in CDPATH, which a script that sets it is unsure for.
+        let Some(target) = target.filter(|target| !target.is_empty() && target != "-") else { return self.somewhere(state) };
+        let Some(path) = state.path(&target) else { return self.somewhere(state) };
+        let disk = self.environment.disk;
+        let to: PathBuf = if physical { paths::physical(disk, &path) } else { paths::normalized(&path) };
+        let is_there = !self.changed && !redirected && paths::is_directory(disk, &to) && !has_links_and_parents(disk, &path);
+        let mut moved = state.clone();
+        moved.cwd = Some(to.into());
+        moved.forget_variable("PWD");
+        match is_there {
+            true => Outcome::success(moved),
+            false => Outcome { success: Some(moved), failure: Some(state) },
+        }
+    }
+
+    fn eval(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
+        let args = if args.first().and_then(Argument::text) == Some("--") { &args[1..] } else { args };
+        let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
+        let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
+        self.runs_data(taint, "eval");
+        match texts {
+            Some(texts) => self.script_text(&texts.join(" "), state, io),
+            None => {
+                self.unsure_all("what eval runs is only known then");
+                state.forget();
+                Outcome::both(state)
+            }
+        }
+    }
+
+    fn trap(&mut self, args: &[Argument], state: State) -> Outcome {
+        let args = if args.first().and_then(Argument::text) == Some("--") { &args[1..] } else { args };
+        match args {
+            [] => {}
+            [first, ..] => match first.text() {
+                Some("-p" | "-l" | "-P") => {}
+                Some("" | "-") => {}
+                // One word alone is a signal, whose trap goes.
+                Some(text) if args.len() > 1 => self.anytime(&text.to_owned(), &state),
+                Some(_) => {}
+                None => self.unsure_all("what trap runs is only known then"),
+            },
+        }
+        // A trap on DEBUG, ERR or RETURN runs between commands and may change their state.
+        let harmless = |arg: &Argument| {
+            arg.text().is_some_and(|text| matches!(text, "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT" | "SIGINT" | "SIGTERM" | "SIGHUP"))
+        };
+        if args.len() > 1 && !args[1..].iter().all(harmless) && !matches!(args[0].text(), Some("-p" | "-l" | "-P" | "" | "-")) {
+            self.unsure_all("a trap may run between any two commands");
+        }
+        Outcome::both(state)
+    }
+
+    fn declare(&mut self, name: &str, args: &[Argument], mut state: State) -> Outcome {
+        let exports = name == "export";
+        let mut exported = exports;
+        for arg in args {
+            let Some(text) = arg.text() else {
+                if arg.many || !arg.prefix.contains('=') {
+                    self.unsure_all(format!("what {name} sets is only known then"));
+                    state.forget();
+                    continue;
+                }
+                let variable = arg.prefix.split('=').next().unwrap_or_default().to_owned();
+                self.assign(&variable, Value::unknown(arg.value.taint), &mut state);
+                self.declared(name, &variable, exported, &mut state);
+                continue;
+            };
+            if text.starts_with(['-', '+']) {
+                let harmless = text[1..].bytes().all(|letter| matches!(letter, b'x' | b'r' | b'g' | b'p'));
+                if !harmless || (exports && text.contains('f')) {
+                    self.unsure_all(format!("{name} {text} changes what assignments mean"));
+                }
+                exported |= text.starts_with('-') && text.contains('x');
+                continue;
+            }
+            let (variable, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            if variable.ends_with('+') || !is_name(variable) {
+                self.unsure_all(format!("what {name} sets is not understood"));
+                continue;
+            }
+            let (variable, value) = (variable.to_owned(), value.map(str::to_owned));
+            match value {
+                Some(value) => {
+                    let value = Value { text: Text::from(value.as_str()), taint: arg.value.taint };
+                    self.assign(&variable, value, &mut state);
+                }
+                None if name == "local" => state.set(&variable, Some(Value::known(""))),
+                None => {}
+            }
+            self.declared(name, &variable, exported, &mut state);
+        }
+        Outcome::both(state)
+    }
+
+    fn declared(&mut self, name: &str, variable: &str, exported: bool, state: &mut State) {
+        if exported {
+            if state.variable(variable).is_none() {
+                let value = self.variable(variable, state);
+                state.set(variable, Some(value));
+            }
+            state.export(variable);
+        }
+        if matches!(name, "local" | "declare" | "typeset") && !self.returns.is_empty() {
+            self.locals.push(variable.to_owned());
+        }
+    }
+
+    fn set_options(&mut self, args: &[Argument], mut state: State) -> Outcome {
+        const HARMLESS: [&str; 8] = ["errexit", "nounset", "xtrace", "verbose", "pipefail", "errtrace", "functrace", "noclobber"];
+        let mut at = 0;
+        while let Some(arg) = args.get(at) {
+            at += 1;
+            match arg.text() {
+                Some("--" | "-") => {
+                    state.parameters = Some(args[at..].into());
+                    break;
+                }
+                Some("-o" | "+o") => match args.get(at).map(Argument::text) {
+                    Some(Some(name)) if HARMLESS.contains(&name) => at += 1,
+                    None => {}
+                    _ => self.unsure_all("set -o changes how commands are read"),
+                },
+                Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
+                    let (letters, takes_name) = text[1..].strip_suffix('o').map_or((&text[1..], false), |rest| (rest, true));
+                    if !letters.bytes().all(|letter| matches!(letter, b'e' | b'u' | b'x' | b'v' | b'E' | b'T' | b'C')) {
+                        self.unsure_all(format!("set {text} changes how commands are read"));
+                    }
+                    if takes_name {
+                        match args.get(at).and_then(Argument::text) {
+                            Some(name) if HARMLESS.contains(&name) => at += 1,
+                            _ => self.unsure_all("set -o changes how commands are read"),
+                        }
+                    }
+                }
+                Some(_) => {
+                    state.parameters = Some(args[at - 1..].into());
+                    break;
+                }
+                None => {
+                    self.unsure_all("what set changes is only known then");
+                    state.parameters = None;
+                    break;
+                }
+            }
+        }
+        if args.iter().any(|arg| arg.many) {
+            state.parameters = None;
+        }
+        Outcome::both(state)
+    }
+
+    fn read(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
+        let mut at = 0;
+        while let Some(arg) = args.get(at) {
+            let Some(text) = arg.text() else {
+                self.unsure_all("what read sets is only known then");
+                state.forget();
+                return Outcome::both(state);
+            };
+            if !text.starts_with('-') {
+                break;
+            }
+            at += 1;
+            match text.bytes().last() {
+                _ if text == "--" => break,
+                // These take a value, the next word if none is attached.
+                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i' | b'a') if text.len() == 2 => at += usize::from(text != "-a"),
+                _ if text[1..].bytes().all(|letter| matches!(letter, b'r' | b's' | b'e')) => {}
+                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i') if text[1..text.len() - 1].bytes().all(|letter| matches!(letter, b'r' | b's')) => at += 1,
+                _ if matches!(text.as_bytes().get(1), Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u')) => {}
+                _ => self.unsure_all("read with options that are not known"),
+            }
+        }
+        self.set_named(args.get(at..).unwrap_or_default(), io.stdin.taint, &mut state);
+        Outcome::both(state)
+    }
+
+    /// Variables are set to what is only known when it runs.
+    fn set_named(&mut self, names: &[Argument], taint: Taint, state: &mut State) {
+        for name in names {
+            match name.text() {
+                Some(text) if is_name(text) => {
+                    let text = text.to_owned();
+                    self.assign(&text, Value::unknown(taint), state);
+                }
+                Some(text) if text.starts_with('-') || text.bytes().all(|byte| byte.is_ascii_digit()) => {}
+                _ => {
+                    self.unsure_all("a variable whose name is only known when it runs");
+                    state.forget();
+                }
+            }
+        }
+    }
+
+    fn unset(&mut self, args: &[Argument], mut state: State) -> Outcome {
+        let mut functions = false;
+        for arg in args {
+            match arg.text() {
+                Some("-f") => functions = true,
+                Some("-v") => functions = false,
+                Some(text) if is_name(text) || functions => {
+                    let text = text.to_owned();
+                    if functions {
+                        state.define(&text, Function::Removed);
+                    } else {
+                        if super::run::steers_shell(&text) {
+                            self.unsure_all(format!("it unsets {text}, which changes what commands mean"));
+                        }
+                        // Without a variable of that name a function of that name goes.
+                        if state.function(&text).is_some() {
+                            state.define(&text, Function::Ambiguous);
+                        }
+                        state.set(&text, None);
+                    }
+                }
+                _ => {
+                    self.unsure_all("what unset removes is not understood");
+                    state.forget();
+                }
+            }
+        }
+        Outcome::both(state)
+    }
+
+    fn exec(&mut self, args: &[Argument], redirected: bool, state: State, io: &Io) -> Outcome {
+        match args {
+            [] => {
+                self.redirected |= redirected;
+                Outcome::both(state)
+            }
+            [first, ..] if first.is_operand() => self.run(args, Lookup::Programs, redirected, state, io),
+            _ => {
+                self.unsure_all("exec with options that are not known");
+                Outcome::both(state)
+            }
+        }
+    }
+
+    fn command_builtin(&mut self, args: &[Argument], redirected: bool, state: State, io: &Io) -> Outcome {
+        match args {
+            [] => Outcome::both(state),
+            [first, rest @ ..] => match first.text() {
+                // They only say where the program is.
+                Some("-v" | "-V") => {
+                    self.print(&Value::UNKNOWN, io);
+                    Outcome::both(state)
+                }
+                Some("-p" | "--") => match rest.first() {
+                    Some(next) if next.is_operand() => self.run(rest, Lookup::NoFunctions, redirected, state, io),
+                    Some(next) if matches!(next.text(), Some("-v" | "-V")) => Outcome::both(state),
+                    None => Outcome::both(state),
+                    _ => {
+                        self.unsure_all("command with options that are not known");
+                        Outcome::both(state)
+                    }
+                },
+                Some(text) if !text.starts_with('-') => self.run(args, Lookup::NoFunctions, redirected, state, io),
+                _ => {
+                    self.unsure_all("command with options that are not known");
+                    Outcome::both(state)
+                }
+            },
+        }
+    }
+
+    fn printf(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
+        let Some(first) = args.first() else { return Outcome::both(state) };
+        if first.beginning().starts_with("-v") || (first.text().is_none() && !first.is_operand()) {
+            match (first.text(), args.get(1).and_then(Argument::text)) {
+                (Some("-v"), Some(name)) if is_name(name) => {
+                    let name = name.to_owned();
+                    let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
+                    self.assign(&name, Value::unknown(taint), &mut state);
+                }
+                _ => {
+                    self.unsure_all("printf may set a variable");
+                    state.forget();
+                }
+            }
+            return Outcome::both(state);
+        }
+        let value = formatted(args);
+        self.print(&value, io);
+        Outcome::both(state)
+    }
+}
+
+/// Whether a path goes through a link and then up: what a shell and the kernel make of that differs.
+fn has_links_and_parents(disk: &dyn crate::disk::Disk, path: &std::path::Path) -> bool {
+    path.components().any(|part| part == std::path::Component::ParentDir)
+        && paths::physical(disk, path) != paths::physical(disk, &paths::normalized(path))
+}
+
+fn is_option_of(arg: &Argument, letters: &str) -> bool {
+    arg.text().is_some_and(|text| text.len() == 2 && text[1..].chars().all(|letter| letters.contains(letter)))
+}
+
+/// What `echo` prints.
+fn echoed(args: &[Argument], dialect: Dialect) -> Value {
+    let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
+    let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
+    let Some(texts) = texts else { return Value::unknown(taint) };
+    let is_option = |text: &&&str| text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|letter| matches!(letter, b'n' | b'e' | b'E'));
+    let options: Vec<&&str> = texts.iter().take_while(is_option).collect();
+    let escapes = options.iter().any(|option| option.contains('e'));
+    let line = texts[options.len()..].join(" ");
+    if (escapes && line.contains('\\')) || (dialect == Dialect::Posix && (!options.is_empty() || line.contains('\\'))) {
+        return Value::unknown(taint);
+    }
+    let end = if options.iter().any(|option| option.contains('n')) { "" } else { "\n" };
+    Value { text: Text::Known(Rc::from(format!("{line}{end}"))), taint }
+}
+
+/// What `printf` prints, for the formats that are simple.
+fn formatted(args: &[Argument]) -> Value {
+    let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
+    let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
+    let text = match texts.as_deref() {
+        Some(["%s", only]) => Some((*only).to_owned()),
+        Some(["%s\\n", lines @ ..]) if !lines.is_empty() => Some(lines.iter().map(|line| format!("{line}\n")).collect()),
+        Some([only]) if !only.contains(['%', '\\']) => Some((*only).to_owned()),
+        Some([only]) if !only.contains('%') && !only.replace("\\n", "").contains('\\') => Some(only.replace("\\n", "\n")),
+        _ => None,
+    };
+    match text {
+        Some(text) => Value { text: Text::from(text.as_str()), taint },
+        None => Value::unknown(taint),
+    }
+}

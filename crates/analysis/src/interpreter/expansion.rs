@@ -1,0 +1,510 @@
+//! What words come to: braces, `~`, parameters, substitutions, splitting and patterns, in the order of bash.
+
+use std::rc::Rc;
+
+use super::arithmetic::is_name;
+use super::pattern::{self, Marked};
+use super::{FlowSource, Interpreter, Stream, UNITS_PER_STEP};
+use crate::state::State;
+use crate::syntax::{Operation, Parameter, Piece, Word};
+use crate::value::{Argument, Taint, Text, Value};
+
+/// A pattern or braces that come to more words are not followed.
+const MAX_WORDS: usize = 512;
+/// The units that a character of a value costs.
+const UNITS_PER_CHAR: usize = 8;
+
+/// Variables that the shell itself sets, whatever a script assigns to them.
+const DYNAMIC: [&str; 22] = [
+    "_",
+    "REPLY",
+    "MAPFILE",
+    "OPTARG",
+    "BASH_COMMAND",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "BASH_ARGV",
+    "BASH_ARGV0",
+    "BASH_SUBSHELL",
+    "COMP_WORDS",
+    "COPROC",
+    "DIRSTACK",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "OLDPWD",
+    "PIPESTATUS",
+    "READLINE_LINE",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "HOSTNAME",
+];
+/// Variables of the shell that are numbers.
+const NUMBERS: [&str; 11] = [
+    "RANDOM",
+    "SRANDOM",
+    "SECONDS",
+    "LINENO",
+    "OPTIND",
+    "BASHPID",
+    "PPID",
+    "UID",
+    "EUID",
+    "SHLVL",
+    "EPOCHSECONDS",
+];
+
+/// A word while it is put together.
+#[derive(Default)]
+struct Builder {
+    chars: Vec<Marked>,
+    /// How much of `chars` stands before the first thing that is not known.
+    known_length: Option<usize>,
+    number: bool,
+    many: bool,
+    taint: Taint,
+    /// Whether there is a word, even an empty one.
+    started: bool,
+}
+
+impl Builder {
+    fn push(&mut self, text: &str, quoted: bool) {
+        self.started |= quoted || !text.is_empty();
+        self.chars.extend(text.chars().map(|char| (char, quoted)));
+    }
+
+    fn push_unknown(&mut self, text: &Text, quoted: bool) {
+        self.number = self.chars.is_empty() && self.known_length.is_none() && *text == Text::Number;
+        self.known_length.get_or_insert(self.chars.len());
+        self.many |= !quoted && *text == Text::Unknown;
+        self.started = true;
+    }
+}
+
+impl Interpreter<'_> {
+    /// The words of a command.
+    pub(super) fn words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
+        let mut found = Vec::new();
+        for word in words {
+            for word in self.braces(word) {
+                self.expand(&word, state, &mut found);
+            }
+            if found.len() > MAX_WORDS * 4 {
+                self.unsure_all("the command has too many words");
+                break;
+            }
+        }
+        found
+    }
+
+    /// A word as one text, as in an assignment: not split, no patterns.
+    pub(super) fn joined(&mut self, word: &Word, state: &mut State) -> Value {
+        let mut text = String::new();
+        let mut taint = Taint::NONE;
+        let mut number = word.pieces.len() == 1;
+        let mut known = true;
+        for (at, piece) in word.pieces.iter().enumerate() {
+            let value = match piece {
+                Piece::Literal(plain) if at == 0 && plain.starts_with('~') => {
+                    self.tilde(plain, word.pieces.get(1), state).unwrap_or(Value::UNKNOWN)
+                }
+                // A `~` behind a colon is expanded in assignments alone.
+                Piece::Literal(plain) if plain.contains(":~") => Value::UNKNOWN,
+                Piece::Literal(plain) | Piece::Quoted(plain) => Value::known(plain.as_str()),
+                other => self.piece(other, state),
+            };
+            taint = taint.and(value.taint);
+            number &= value.text == Text::Number;
+            match value.text.known().filter(|text| self.budget.spend(UNITS_PER_STEP + text.len())) {
+                Some(value) => text.push_str(value),
+                None => known = false,
+            }
+        }
+        let text = match (known, number) {
+            (true, _) => Text::Known(text.into()),
+            (false, true) => Text::Number,
+            (false, false) => Text::Unknown,
+        };
+        Value { text, taint }
+    }
+
+    /// What stands for an expansion, as one value.
+    fn piece(&mut self, piece: &Piece, state: &mut State) -> Value {
+        match piece {
+            Piece::Literal(text) | Piece::Quoted(text) => Value::known(text.as_str()),
+            Piece::Parameter { parameter, .. } => self.parameter(parameter, state),
+            Piece::CommandSubstitution { script, .. } => {
+                let script = Rc::clone(script);
+                self.substitution(&script, state, &Stream::default())
+            }
+            Piece::Arithmetic { expression, .. } => {
+                self.arithmetic(expression, state);
+                Value::NUMBER
+            }
+            Piece::ProcessSubstitution { script, .. } => {
+                let script = Rc::clone(script);
+                let taint = self.substitution(&script, state, &Stream::default()).taint;
+                // A pipe with a name: reading it touches no file.
+                Value { text: Text::from("/dev/fd/63"), taint }
+            }
+        }
+    }
+
+    fn expand(&mut self, word: &Word, state: &mut State, found: &mut Vec<Argument>) {
+        // Almost all words are one piece without anything special.
+        if let [Piece::Quoted(text)] = word.pieces.as_slice() {
+            return found.push(Argument::known(text.as_str()));
+        }
+        if let [Piece::Literal(text)] = word.pieces.as_slice()
+            && !text.contains(['*', '?', '[', '~'])
+        {
+            return found.push(Argument::known(text.as_str()));
+        }
+        let mut done: Vec<Builder> = Vec::new();
+        let mut current = Builder::default();
+        for (at, piece) in word.pieces.iter().enumerate() {
+            match piece {
+                Piece::Literal(plain) if at == 0 && plain.starts_with('~') => {
+                    match self.tilde(plain, word.pieces.get(1), state).map(|value| value.text) {
+                        Some(Text::Known(text)) => current.push(&text, true),
+                        Some(_) => current.push_unknown(&Text::Unknown, true),
+                        None => current.push(plain, false),
+                    }
+                }
+                Piece::Literal(plain) => current.push(plain, false),
+                Piece::Quoted(text) => current.push(text, true),
+                Piece::Parameter { parameter, quoted } if is_all_parameters(parameter) => {
+                    self.all_parameters(&parameter.name, *quoted, state, &mut current, &mut done);
+                }
+                other => {
+                    let quoted = match other {
+                        Piece::Parameter { quoted, .. }
+                        | Piece::CommandSubstitution { quoted, .. }
+                        | Piece::Arithmetic { quoted, .. } => *quoted,
+                        _ => true,
+                    };
+                    let value = self.piece(other, state);
+                    self.put(&value, quoted, &mut current, &mut done);
+                }
+            }
+        }
+        if current.started {
+            done.push(current);
+        }
+        let shown = shown(word);
+        for builder in done {
+            self.finish_word(builder, &shown, state, found);
+        }
+    }
+
+    /// Adds a value to the word; outside of quotes it is split at blanks.
+    fn put(&mut self, value: &Value, quoted: bool, current: &mut Builder, done: &mut Vec<Builder>) {
+        current.taint = current.taint.and(value.taint);
+        let Some(text) = value.text.known() else { return current.push_unknown(&value.text, quoted) };
+        if !self.pay(UNITS_PER_CHAR * text.len()) {
+            return current.push_unknown(&Text::Unknown, quoted);
+        }
+        if quoted {
+            return current.push(text, true);
+        }
+        let is_blank = |char: char| matches!(char, ' ' | '\t' | '\n');
+        for char in text.chars() {
+            if is_blank(char) {
+                if current.started {
+                    done.push(std::mem::take(current));
+                    current.taint = value.taint;
+                }
+            } else {
+                current.push(char.encode_utf8(&mut [0; 4]), false);
+            }
+        }
+    }
+
+    /// `$@` and `$*`.
+    fn all_parameters(&mut self, name: &str, quoted: bool, state: &State, current: &mut Builder, done: &mut Vec<Builder>) {
+        let Some(parameters) = state.parameters.clone() else {
+            current.push_unknown(&Text::Unknown, quoted && name == "*");
+            current.many |= name == "@";
+            return;
+        };
+        for (at, parameter) in parameters.iter().enumerate() {
+            if at > 0 && quoted && name == "*" {
+                current.push(" ", true);
+            } else if at > 0 && current.started {
+                done.push(std::mem::take(current));
+            }
+            self.put(&parameter.value, quoted, current, done);
+            current.many |= parameter.many;
+            current.started |= quoted;
+        }
+    }
+
+    fn finish_word(&mut self, builder: Builder, shown: &str, state: &State, found: &mut Vec<Argument>) {
+        let Builder { chars, known_length, number, many, taint, .. } = builder;
+        let plain = |chars: &[Marked]| chars.iter().map(|(char, _)| *char).collect::<String>();
+        let is_pattern = pattern::is_pattern(&chars);
+        if let Some(length) = known_length {
+            let is_number = number && chars.is_empty();
+            let prefix = if pattern::is_pattern(&chars[..length]) { String::new() } else { plain(&chars[..length]) };
+            let text = if is_number { Text::Number } else { Text::Unknown };
+            let value = Value { text, taint };
+            found.push(Argument { value, prefix: prefix.into(), many: many || is_pattern, shown: shown.into() });
+            return;
+        }
+        if !is_pattern {
+            let text: Rc<str> = plain(&chars).into();
+            let value = Value { text: Text::Known(text.clone()), taint };
+            found.push(Argument { value, prefix: "".into(), many: false, shown: text });
+            return;
+        }
+        match self.matches(&chars, state) {
+            Some(names) => {
+                for name in names {
+                    let mut argument = Argument::known(name);
+                    argument.value.taint = taint;
+                    found.push(argument);
+                }
+            }
+            None => {
+                let fixed = chars.iter().position(|(char, quoted)| !quoted && matches!(char, '*' | '?' | '['));
+                let prefix = plain(&chars[..fixed.unwrap_or_default()]);
+                let value = Value::unknown(taint);
+                found.push(Argument { value, prefix: prefix.into(), many: true, shown: shown.into() });
+            }
+        }
+    }
+
+    /// The names that a pattern comes to: none that are known if the disk has changed since.
+    fn matches(&mut self, chars: &[Marked], state: &State) -> Option<Vec<String>> {
+        if self.changed {
+            return None;
+        }
+        let cwd = state.cwd.clone();
+        pattern::glob(chars, cwd.as_deref(), self.environment.disk, &self.budget, MAX_WORDS)
+    }
+
+    /// `~`, `~/x`; nothing where the `~` means itself, unknown where another user's home is meant.
+    fn tilde(&mut self, plain: &str, next: Option<&Piece>, state: &mut State) -> Option<Value> {
+        let rest = plain.strip_prefix('~')?;
+        let (name, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
+        // A quoted or expanded part up to the first slash means that there is no tilde prefix.
+        if path.is_empty() && next.is_some() {
+            return None;
+        }
+        if !name.is_empty() {
+            return Some(Value::UNKNOWN);
+        }
+        let home = self.variable("HOME", state);
+        let text = match home.text.known() {
+            Some(home) if !home.is_empty() => Text::from(format!("{}{path}", home.trim_end_matches('/')).as_str()),
+            _ => Text::Unknown,
+        };
+        Some(Value { text, taint: home.taint })
+    }
+
+    /// `${…}`.
+    fn parameter(&mut self, parameter: &Parameter, state: &mut State) -> Value {
+        let Parameter { name, subscript, operation } = parameter;
+        let value = match subscript {
+            None => self.variable(name, state),
+            Some(subscript) => {
+                if !subscript.literal().is_some_and(|text| matches!(text.as_str(), "@" | "*")) {
+                    self.arithmetic(subscript, state);
+                }
+                Value::unknown(self.variable(name, state).taint)
+            }
+        };
+        let is_set = match state.variable(name) {
+            Some(variable) => variable.value.is_some().then_some(true).or(Some(false)),
+            None => None,
+        };
+        let is_missing = |or_empty: bool| match (is_set, value.text.known()) {
+            (Some(false), _) => Some(true),
+            (_, Some(text)) if or_empty => Some(text.is_empty()),
+            (_, Some(_)) => Some(false),
+            (Some(true), None) if !or_empty => Some(false),
+            _ => None,
+        };
+        match operation {
+            Operation::Plain => value,
+            Operation::Length => match value.text.known() {
+                Some(text) => Value::known(text.chars().count().to_string()),
+                None => Value::NUMBER,
+            },
+            Operation::Default { word, or_empty } => {
+                let default = self.joined(word, state);
+                match is_missing(*or_empty) {
+                    Some(true) => default,
+                    Some(false) => value,
+                    None => value.or(&default),
+                }
+            }
+            Operation::AssignDefault { word, or_empty } => {
+                let default = self.joined(word, state);
+                let result = match is_missing(*or_empty) {
+                    Some(true) => default,
+                    Some(false) => return value,
+                    None => value.or(&default),
+                };
+                self.assign(name, result.clone(), state);
+                result
+            }
+            Operation::Alternative { word, or_empty } => {
+                let alternative = self.joined(word, state);
+                match is_missing(*or_empty) {
+                    Some(true) => Value::known(""),
+                    Some(false) => alternative,
+                    None => alternative.or(&Value::known("")),
+                }
+            }
+            Operation::Error { word, .. } => {
+                self.joined(word, state);
+                value
+            }
+            Operation::RemovePrefix { pattern, longest } => self.remove(&value, pattern, *longest, false, state),
+            Operation::RemoveSuffix { pattern, longest } => self.remove(&value, pattern, *longest, true, state),
+            Operation::Other { words } => {
+                for word in words {
+                    // An offset is arithmetic; a pattern or a replacement that is no expression is harmless as one.
+                    let known = self.joined(word, state);
+                    if known.text.known().is_none_or(|text| text.contains('[')) && known.text != Text::Number {
+                        self.unsure_all("an expansion whose parts are only known when it runs");
+                    }
+                }
+                Value::unknown(value.taint)
+            }
+            Operation::Indirect => {
+                self.unsure_all("an indirect expansion may run commands");
+                Value::unknown(value.taint)
+            }
+        }
+    }
+
+    fn remove(&mut self, value: &Value, word: &Word, longest: bool, suffix: bool, state: &mut State) -> Value {
+        let chars: Option<Vec<Marked>> = word
+            .pieces
+            .iter()
+            .map(|piece| match piece {
+                Piece::Literal(text) => Some(text.chars().map(|char| (char, false)).collect::<Vec<_>>()),
+                Piece::Quoted(text) => Some(text.chars().map(|char| (char, true)).collect()),
+                _ => None,
+            })
+            .collect::<Option<Vec<_>>>()
+            .map(|parts| parts.concat());
+        if chars.is_none() {
+            self.joined(word, state);
+        }
+        let removed = match (value.text.known(), chars) {
+            (Some(text), Some(pattern)) if self.pay(UNITS_PER_CHAR * text.len() * (1 + pattern.len())) => {
+                pattern::remove(text, &pattern, longest, suffix)
+            }
+            _ => None,
+        };
+        match removed {
+            Some(text) => Value { text: Text::from(text.as_str()), taint: value.taint },
+            None => Value::unknown(value.taint),
+        }
+    }
+
+    /// A variable's or a special parameter's value.
+    pub(crate) fn variable(&mut self, name: &str, state: &State) -> Value {
+        match name {
+            "?" | "$" | "!" => return Value::NUMBER,
+            "#" => {
+                let count = state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many)).map(|all| all.len());
+                return count.map_or(Value::NUMBER, |count| Value::known(count.to_string()));
+            }
+            "-" | "0" => return Value::UNKNOWN,
+            "@" | "*" => return self.parameters_joined(state),
+            _ if DYNAMIC.contains(&name) => return Value::UNKNOWN,
+            _ if NUMBERS.contains(&name) => return Value::NUMBER,
+            _ => {}
+        }
+        if let Ok(number) = name.parse::<usize>() {
+            return match &state.parameters {
+                Some(all) if all.iter().take(number).all(|one| !one.many) => {
+                    all.get(number.wrapping_sub(1)).map_or(Value::known(""), |one| one.value.clone())
+                }
+                _ => Value::UNKNOWN,
+            };
+        }
+        if let Some(variable) = state.variable(name) {
+            return variable.value.clone().unwrap_or(Value::known(""));
+        }
+        if state.foreign {
+            return Value::UNKNOWN;
+        }
+        match name {
+            "PWD" => match state.cwd.as_ref().and_then(|cwd| cwd.to_str()) {
+                Some(cwd) => Value::known(cwd),
+                None => Value::UNKNOWN,
+            },
+            "HOME" => match self.environment.home.and_then(|home| home.to_str()) {
+                Some(home) => Value::known(home),
+                None => Value::UNKNOWN,
+            },
+            _ => {
+                let taint = self.source(FlowSource::Environment(name.to_owned()));
+                Value::unknown(taint)
+            }
+        }
+    }
+
+    fn parameters_joined(&mut self, state: &State) -> Value {
+        let Some(parameters) = &state.parameters else { return Value::UNKNOWN };
+        let taint = parameters.iter().fold(Taint::NONE, |taint, one| taint.and(one.value.taint));
+        let texts: Option<Vec<&str>> = parameters.iter().map(Argument::text).collect();
+        match texts {
+            Some(texts) => Value { text: Text::from(texts.join(" ").as_str()), taint },
+            None => Value::unknown(taint),
+        }
+    }
+
+    /// Sets a variable, if it is one that only holds data.
+    pub(super) fn assign(&mut self, name: &str, value: Value, state: &mut State) {
+        if !is_name(name) {
+            return self.unsure_all("a variable whose name is only known when it runs");
+        }
+        if super::run::steers_shell(name) {
+            self.unsure_all(format!("it sets {name}, which changes what commands mean"));
+        }
+        state.set(name, Some(value));
+    }
+
+    /// `{a,b}` and `{1..3}` → the words that they come to.
+    fn braces<'w>(&mut self, word: &'w Word) -> Vec<std::borrow::Cow<'w, Word>> {
+        use std::borrow::Cow;
+        let has = |piece: &Piece| matches!(piece, Piece::Literal(text) if text.contains('{'));
+        if !word.pieces.iter().any(has) {
+            return vec![Cow::Borrowed(word)];
+        }
+        let Some(words) = super::pattern::braces(&word.pieces, MAX_WORDS) else {
+            // Whatever they are, the word is nothing that can be told.
+            self.unsure_all("braces that are only known when it runs");
+            return vec![Cow::Borrowed(word)];
+        };
+        words.into_iter().map(|pieces| Cow::Owned(Word { pieces })).collect()
+    }
+}
+
+fn is_all_parameters(parameter: &Parameter) -> bool {
+    matches!(parameter.name.as_str(), "@" | "*")
+        && parameter.subscript.is_none()
+        && parameter.operation == Operation::Plain
+}
+
+/// A word as it stands in a script, with signs for what is expanded.
+pub(crate) fn shown(word: &Word) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Literal(text) | Piece::Quoted(text) => text.clone(),
+        Piece::Parameter { parameter, .. } => match parameter.operation {
+            Operation::Plain if parameter.subscript.is_none() => format!("${}", parameter.name),
+            _ => format!("${{{}…}}", parameter.name),
+        },
+        Piece::CommandSubstitution { .. } => "$(…)".to_owned(),
+        Piece::Arithmetic { .. } => "$((…))".to_owned(),
+        Piece::ProcessSubstitution { writes: false, .. } => "<(…)".to_owned(),
+        Piece::ProcessSubstitution { writes: true, .. } => ">(…)".to_owned(),
+    };
+    word.pieces.iter().map(piece).collect()
+}

@@ -1,0 +1,121 @@
+//! What redirections touch, and what a command reads and writes because of them.
+
+use super::{Interpreter, Io, Sink, Stream};
+use crate::programs::spec::{Access, Depth};
+use crate::state::State;
+use crate::syntax::{Descriptor, Redirection, RedirectionOperator, Word};
+use crate::value::{Argument, Taint, Text, Value};
+
+impl Interpreter<'_> {
+    /// Goes through redirections; gives the command's input and output, and whether one of them may fail.
+    pub(super) fn redirections(&mut self, all: &[Redirection], state: &mut State, io: &Io) -> (Io, bool) {
+        let mut io = io.clone();
+        let mut may_fail = false;
+        for redirection in all {
+            may_fail |= self.redirect(redirection, state, &mut io);
+        }
+        (io, may_fail)
+    }
+
+    fn redirect(&mut self, redirection: &Redirection, state: &mut State, io: &mut Io) -> bool {
+        let Redirection { descriptor, operator, target } = redirection;
+        if let Descriptor::Variable(name) = descriptor {
+            self.assign(&name.clone(), Value::NUMBER, state);
+        }
+        let is = |number: u32| *descriptor == Descriptor::Number(number);
+        let is_input = *descriptor == Descriptor::Default || is(0);
+        let is_output = *descriptor == Descriptor::Default || is(1);
+        match operator {
+            RedirectionOperator::HereDocument | RedirectionOperator::HereString => {
+                let mut value = self.joined(target, state);
+                if let (RedirectionOperator::HereString, Text::Known(text)) = (operator, &value.text) {
+                    value.text = Text::from(format!("{text}\n").as_str());
+                }
+                if is_input {
+                    io.stdin = Stream { text: value.text, taint: value.taint };
+                }
+                false
+            }
+            RedirectionOperator::Read => {
+                let file = self.redirection_target(target, state);
+                let taint = self.read_for_redirection(&file, state);
+                if is_input {
+                    io.stdin = Stream { text: Text::Unknown, taint };
+                }
+                !is_null(&file)
+            }
+            RedirectionOperator::DuplicateInput => {
+                self.joined(target, state);
+                if is_input {
+                    io.stdin = Stream::default();
+                }
+                true
+            }
+            RedirectionOperator::DuplicateOutput if is_descriptor(target) => {
+                if is_output {
+                    io.stdout = elsewhere(&io.stdout);
+                }
+                false
+            }
+            RedirectionOperator::ReadWrite => {
+                let file = self.redirection_target(target, state);
+                self.read_for_redirection(&file, state);
+                self.write_for_redirection(&file, state, io, is(1));
+                true
+            }
+            RedirectionOperator::Write
+            | RedirectionOperator::Append
+            | RedirectionOperator::WriteBoth
+            | RedirectionOperator::DuplicateOutput => {
+                let file = self.redirection_target(target, state);
+                self.write_for_redirection(&file, state, io, is_output);
+                !is_null(&file)
+            }
+        }
+    }
+
+    /// The one word that a redirection's target comes to.
+    fn redirection_target(&mut self, target: &Word, state: &mut State) -> Argument {
+        let words = self.words(std::slice::from_ref(target), state);
+        match words.as_slice() {
+            [only] if !only.many => only.clone(),
+            _ => Argument::unknown(&super::expansion::shown(target)),
+        }
+    }
+
+    fn read_for_redirection(&mut self, file: &Argument, state: &State) -> Taint {
+        let before = std::mem::replace(&mut self.read_taint, Taint::NONE);
+        self.touch(Access::Read, file, Depth::Itself, state);
+        // What is read this way is the command's input, not one of its own files.
+        std::mem::replace(&mut self.read_taint, before).and(file.value.taint)
+    }
+
+    fn write_for_redirection(&mut self, file: &Argument, state: &State, io: &mut Io, is_output: bool) {
+        let before = self.written.len();
+        self.touch(Access::Write, file, Depth::Itself, state);
+        self.written.truncate(before);
+        if is_output {
+            io.stdout = match file.text().and_then(|text| state.path(text)) {
+                Some(path) => Sink::File(path),
+                None => Sink::Terminal,
+            };
+        }
+    }
+}
+
+fn is_null(file: &Argument) -> bool {
+    file.text() == Some("/dev/null")
+}
+
+/// `&1`, `&-`, `&3-`.
+fn is_descriptor(target: &Word) -> bool {
+    target.literal().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Output that a copy of another descriptor takes: it may still come to the same place.
+fn elsewhere(sink: &Sink) -> Sink {
+    match sink {
+        Sink::Capture { number, .. } => Sink::Capture { number: *number, whole: false },
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,339 @@
+//! Simple commands: their words, the variables set for them, and what they run: a function, a builtin or a program.
+
+use std::rc::Rc;
+
+use super::touch::PROGRAM_DIRECTORIES;
+use super::{Interpreter, Io, Outcome, UNITS_PER_STEP};
+use crate::observer::{Aspects, CommandRun, Fact};
+use crate::programs::call::Call;
+use crate::state::{Function, State};
+use crate::syntax::{AssignedValue, Assignment, Redirection, Word};
+use crate::value::{Argument, Taint, Text, Value};
+
+/// Where a command's name is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// Functions, builtins, programs.
+    Shell,
+    /// Builtins and programs: `command`.
+    NoFunctions,
+    /// Builtins only: `builtin`.
+    Builtins,
+    /// Programs only: what another program runs.
+    Programs,
+}
+
+/// Variables that decide nothing about what programs touch.
+const HARMLESS: [&str; 39] = [
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLUMNS",
+    "LINES",
+    "CI",
+    "DEBUG",
+    "VERBOSE",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONIOENCODING",
+    "PYTHONUTF8",
+    "NODE_ENV",
+    "NODE_NO_WARNINGS",
+    "RAILS_ENV",
+    "RACK_ENV",
+    "APP_ENV",
+    "MIX_ENV",
+    "ENVIRONMENT",
+    "FOO",
+    "BAR",
+    "LOG_LEVEL",
+    "LOGLEVEL",
+    "USER",
+    "LOGNAME",
+    "GOOS",
+    "GOARCH",
+    "HOMEBREW_NO_AUTO_UPDATE",
+    "AWS_PROFILE",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+];
+
+/// Variables that change what the shell itself does.
+pub(super) fn steers_shell(name: &str) -> bool {
+    const NAMES: [&str; 19] = [
+        "PATH",
+        "IFS",
+        "ENV",
+        "CDPATH",
+        "SHELL",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "GLOBIGNORE",
+        "GLOBSORT",
+        "POSIXLY_CORRECT",
+        "PS4",
+        "PROMPT_COMMAND",
+        "EXECIGNORE",
+        "FPATH",
+        "TMPDIR",
+        "HISTFILE",
+        "FUNCNEST",
+        "TIMEFORMAT",
+        "OPTIND",
+    ];
+    NAMES.contains(&name) || name.starts_with("BASH_") || name.starts_with("LD_") || name.starts_with("DYLD_")
+}
+
+/// Variables that steer programs: they count even where they are not exported, for they may have been before.
+fn steers_programs(name: &str) -> bool {
+    const FAMILIES: [&str; 19] = [
+        "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_", "NPM_", "JAVA", "GREP_", "LESS", "SSH_", "CURL_", "AWS_", "DOCKER_",
+        "KUBE", "CARGO", "RUST", "GO", "PG",
+    ];
+    const ENDINGS: [&str; 10] = ["_OPTIONS", "_OPTS", "_PROXY", "_proxy", "RC", "_CONFIG", "PAGER", "EDITOR", "_HOME", "_DIR"];
+    const NAMES: [&str; 6] = ["VISUAL", "BROWSER", "http_proxy", "https_proxy", "HOME", "DISPLAY"];
+    FAMILIES.iter().any(|family| name.starts_with(family))
+        || ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || NAMES.contains(&name)
+}
+
+fn is_harmless(name: &str) -> bool {
+    HARMLESS.contains(&name) || name.starts_with("LC_")
+}
+
+impl Interpreter<'_> {
+    pub(super) fn simple(
+        &mut self,
+        assignments: &[Assignment],
+        words: &[Word],
+        redirections: &[Redirection],
+        mut state: State,
+        io: &Io,
+    ) -> Outcome {
+        if self.commands_left == 0 {
+            self.unsure_all("it runs too many commands");
+            return Outcome::both(state);
+        }
+        self.commands_left -= 1;
+        let before = state.clone();
+        let outer = std::mem::replace(&mut self.read_taint, Taint::NONE);
+        let outer_written = std::mem::take(&mut self.written);
+        let outer_contacted = std::mem::take(&mut self.contacted);
+        let words = self.words(words, &mut state);
+        let (io, may_fail) = self.redirections(redirections, &mut state, io);
+        let outcome = match words.is_empty() {
+            true => {
+                self.assign_all(assignments, &mut state);
+                Outcome::both(state)
+            }
+            false => self.with_assignments(assignments, &words, !redirections.is_empty(), state, &io),
+        };
+        self.read_taint = outer;
+        self.written = outer_written;
+        self.contacted = outer_contacted;
+        match may_fail {
+            true => outcome.join(Outcome::failure(before)),
+            false => outcome,
+        }
+    }
+
+    fn assign_all(&mut self, assignments: &[Assignment], state: &mut State) {
+        for assignment in assignments {
+            let value = self.assigned(assignment, state);
+            self.assign(&assignment.name, value, state);
+        }
+    }
+
+    /// What an assignment's right side comes to.
+    fn assigned(&mut self, assignment: &Assignment, state: &mut State) -> Value {
+        if let Some(subscript) = &assignment.subscript {
+            self.arithmetic(subscript, state);
+        }
+        match &assignment.value {
+            AssignedValue::Scalar(word) => {
+                let value = self.joined(word, state);
+                match (assignment.subscript.is_some(), assignment.append) {
+                    (true, _) => Value::unknown(value.taint),
+                    (false, true) => self.appended(&assignment.name, value, state),
+                    (false, false) => value,
+                }
+            }
+            AssignedValue::Array(words) => {
+                let words = self.words(words, state);
+                let subscripts = |word: &Argument| word.text().is_none_or(|text| text.starts_with('['));
+                if words.iter().any(subscripts) {
+                    self.unsure_all("an array whose elements are only known when it runs");
+                }
+                Value::unknown(words.iter().fold(Taint::NONE, |taint, word| taint.and(word.value.taint)))
+            }
+        }
+    }
+
+    fn appended(&mut self, name: &str, value: Value, state: &State) -> Value {
+        let before = self.variable(name, state);
+        let taint = before.taint.and(value.taint);
+        let text = match (before.text.known(), value.text.known()) {
+            (Some(before), Some(value)) if self.pay(before.len() + value.len()) => {
+                Text::from(format!("{before}{value}").as_str())
+            }
+            _ => Text::Unknown,
+        };
+        Value { text, taint }
+    }
+
+    /// `A=1 command`: the variables count for the command alone.
+    fn with_assignments(
+        &mut self,
+        assignments: &[Assignment],
+        words: &[Argument],
+        redirected: bool,
+        mut state: State,
+        io: &Io,
+    ) -> Outcome {
+        let mut saved = Vec::new();
+        for assignment in assignments {
+            // Which of the variables a later one sees differs between shells.
+            let mut seen = state.clone();
+            saved.iter().for_each(|(name, _): &(String, _)| seen.set(name, Some(Value::UNKNOWN)));
+            let value = self.assigned(assignment, &mut seen);
+            saved.push((assignment.name.clone(), state.variable(&assignment.name).cloned()));
+            self.assign(&assignment.name, value, &mut state);
+            state.export(&assignment.name);
+        }
+        let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
+        for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
+            for (name, before) in saved.iter().rev() {
+                state.restore(name, before.clone());
+            }
+        }
+        outcome
+    }
+
+    /// Runs a command.
+    pub(crate) fn run(&mut self, words: &[Argument], lookup: Lookup, redirected: bool, state: State, io: &Io) -> Outcome {
+        let units: usize = words.iter().map(|word| UNITS_PER_STEP + 2 * word.shown.len()).sum();
+        if self.depth >= super::MAX_DEPTH || !self.pay(UNITS_PER_STEP + units) {
+            self.unsure_all("commands run each other too deep");
+            return Outcome::both(state);
+        }
+        self.observer.command(&CommandRun { words, depth: self.depth });
+        self.depth += 1;
+        let outcome = self.run_named(words, lookup, redirected, state, io);
+        self.depth -= 1;
+        outcome
+    }
+
+    fn run_named(&mut self, words: &[Argument], lookup: Lookup, redirected: bool, mut state: State, io: &Io) -> Outcome {
+        let Some(name) = words.first().and_then(Argument::text).map(str::to_owned) else {
+            self.unsure_all("the program is only known when it runs");
+            state.forget();
+            return Outcome::both(state);
+        };
+        if lookup == Lookup::Shell {
+            match state.function(&name) {
+                Some(Function::Defined(body)) => {
+                    let body = Rc::clone(body);
+                    return self.call_function(&name, &body, words, state, io);
+                }
+                Some(Function::Ambiguous) => {
+                    self.unsure_all(format!("{name} may be a function"));
+                    state.forget();
+                    return Outcome::both(state);
+                }
+                Some(Function::Removed) => {}
+                None if state.foreign && self.unsure != Aspects::ALL => {
+                    self.unsure_all("code that was not read may have defined functions");
+                }
+                None => {}
+            }
+        }
+        if lookup != Lookup::Programs
+            && !name.contains('/')
+            && let Some(outcome) = self.builtin(&name, words, redirected, &state, io)
+        {
+            return outcome;
+        }
+        if lookup == Lookup::Builtins {
+            return Outcome::failure(state);
+        }
+        self.program(&name, words, &state, io);
+        Outcome::both(state)
+    }
+
+    /// A program, which changes nothing in the shell that starts it.
+    fn program(&mut self, name: &str, words: &[Argument], state: &State, io: &Io) {
+        let Some(known) = known_name(name) else {
+            return self.unsure_all(format!("{name} lies where anything may lie"));
+        };
+        if self.programs_changed {
+            self.unsure_all("programs may have been replaced");
+        }
+        let Some(program) = self.environment.programs.find(known) else {
+            self.unsure_all(format!("what {known} does is not known"));
+            return self.print_result(words, known, io);
+        };
+        self.ran.insert(known.to_owned());
+        let odd = state.variables().find(|(name, variable)| match variable.exported {
+            true => !is_harmless(name) && !program.environment.iter().any(|fine| fits(fine, name)),
+            false => steers_programs(name) && !program.environment.iter().any(|fine| fits(fine, name)),
+        });
+        if let Some((name, _)) = odd
+            && !program.is_inert()
+        {
+            self.unsure_all(format!("{name} may change what {known} does"));
+        }
+        Call::run(self, program, known, words, state, io);
+        self.print_result(words, known, io);
+    }
+
+    /// The data of a command goes where it prints, writes and talks to.
+    fn print_result(&mut self, words: &[Argument], name: &str, io: &Io) {
+        let given = words.iter().fold(io.stdin.taint, |taint, word| taint.and(word.value.taint));
+        let mut data = given.and(self.read_taint);
+        for host in std::mem::take(&mut self.contacted) {
+            self.flow(data, &format!("network:{host}"), name);
+            data = data.and(self.source(super::FlowSource::Network(host)));
+        }
+        for path in std::mem::take(&mut self.written) {
+            self.data_to_file(&path, data);
+        }
+        self.print(&Value::unknown(data), io);
+    }
+
+    /// What a command runs as another user.
+    pub(crate) fn privileged(&mut self, words: &[Argument]) {
+        let shown: Vec<&str> = words.iter().map(|word| &*word.shown).collect();
+        self.observer.fact(&Fact::Privileged(&shown.join(" ")));
+    }
+
+    /// Code runs that is data of another command.
+    pub(crate) fn runs_data(&mut self, taint: Taint, name: &str) {
+        if !taint.is_none() {
+            self.flow(taint, &format!("run:{name}"), name);
+        }
+    }
+}
+
+/// Whether a variable fits a name that may end in `*`.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => name.starts_with(prefix),
+        None => pattern == name,
+    }
+}
+
+/// The name of a program, unless it lies where anything may lie.
+fn known_name(program: &str) -> Option<&str> {
+    match program.rsplit_once('/') {
+        None => Some(program),
+        Some((directory, name)) => PROGRAM_DIRECTORIES.contains(&directory).then_some(name),
+    }
+}
