@@ -54,7 +54,7 @@ impl Parser<'_> {
             'u' | 'U' => match self.digits(16, if char == 'u' { 4 } else { 8 }).map(char::from_u32) {
                 Some(Some(decoded)) => push_char(bytes, decoded),
                 Some(None) => return self.fail(UNDECODED),
-                None => bytes.extend(['\\' as u8, char as u8]),
+                None => bytes.extend([b'\\', char as u8]),
             },
             'c' => match self.bump() {
                 Some(control) if control.is_ascii_alphabetic() => bytes.push(control as u8 & 0x1f),

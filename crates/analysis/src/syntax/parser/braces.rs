@@ -183,14 +183,19 @@ impl Parser<'_> {
             if char == '}' || Some(char) == end {
                 return Ok(());
             }
-            if self.is_at_process_substitution() {
+            // Looking for the closing brace, bash takes the dollar sign of `\$'` for the beginning of `$'…'`.
+            let escapes_expansion =
+                ["\\$'", "\\$\"", "\\$(", "\\${", "\\$["].iter().any(|token| self.starts_with(token));
+            if escapes_expansion || self.is_at_process_substitution() {
                 return self.fail(BAD_SUBSTITUTION);
             }
             let pattern_in_quotes = operand == Operand::Pattern && quoting == Quoting::DoubleQuotes;
             if pattern_in_quotes && char == '`' {
                 return self.fail(QUOTES);
             }
-            if pattern_in_quotes || (quoting == Quoting::Unquoted && operand != Operand::Offset) {
+            if pattern_in_quotes && char == '"' {
+                self.inner_double_quotes(word)?;
+            } else if pattern_in_quotes || (quoting == Quoting::Unquoted && operand != Operand::Offset) {
                 self.unquoted_piece(char, word)?;
             } else {
                 self.quoted_operand_piece(char, operand, quoting, word)?;
@@ -224,17 +229,21 @@ impl Parser<'_> {
         }
     }
 
-    /// Quotes in `"${NAME-value}"`: single ones mean themselves there.
+    /// Quotes in `"${NAME-value}"`. bash looks for the end of single ones, and then reads them as text.
     fn quotes_in_quoted_value(&mut self, char: char, word: &mut Word) -> Parsed<()> {
         self.require_bash();
         match char {
-            '"' => self.double_quotes(word),
+            '"' => self.inner_double_quotes(word),
             '\\' => self.escape_in_quotes("$`\"\\}", word),
-            char => {
-                self.bump();
-                word.push_quoted(char);
-                Ok(())
-            }
+            _ => self.fail(QUOTES),
         }
+    }
+
+    /// Double quotes inside `"${…}"`, where bash reads backslashes in another way.
+    fn inner_double_quotes(&mut self, word: &mut Word) -> Parsed<()> {
+        let start = self.at;
+        self.double_quotes(word)?;
+        let has_backslash = self.text.get(start..self.at).is_some_and(|source| source.contains('\\'));
+        if has_backslash { self.fail(QUOTES) } else { Ok(()) }
     }
 }

@@ -36,11 +36,7 @@ impl Parser<'_> {
         loop {
             self.term(words)?;
             self.skip_lines_in_condition()?;
-            let operator = match (self.eat("&&"), self.eat("||")) {
-                (true, _) => "&&",
-                (false, true) => "||",
-                (false, false) => return Ok(()),
-            };
+            let Some(operator) = ["&&", "||"].into_iter().find(|token| self.eat(token)) else { return Ok(()) };
             words.push(literal(operator));
         }
     }

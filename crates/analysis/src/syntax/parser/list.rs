@@ -95,13 +95,13 @@ impl Parser<'_> {
         loop {
             let end = self.at;
             self.skip_blanks();
-            let connector = match (self.eat("&&"), self.eat("||")) {
-                (true, _) => Connector::And,
-                (false, true) => Connector::Or,
-                (false, false) => {
-                    self.at = end;
-                    return Ok(());
-                }
+            let connector = if self.eat("&&") {
+                Connector::And
+            } else if self.eat("||") {
+                Connector::Or
+            } else {
+                self.at = end;
+                return Ok(());
             };
             self.skip_lines()?;
             rest.push((connector, self.pipeline()?));
