@@ -233,7 +233,12 @@ impl Parser<'_> {
     fn quotes_in_quoted_value(&mut self, char: char, word: &mut Word) -> Parsed<()> {
         self.require_bash();
         match char {
-            '"' => self.inner_double_quotes(word),
+            // bash drops these quotes and joins what stands around them: `"${a-"$b"c}"` is `"${a-$bc}"`.
+            '"' => {
+                let is_first = word.pieces.is_empty();
+                self.inner_double_quotes(word)?;
+                if is_first && self.peek() == Some('}') { Ok(()) } else { self.fail(QUOTES) }
+            }
             '\\' => self.escape_in_quotes("$`\"\\}", word),
             _ => self.fail(QUOTES),
         }

@@ -164,7 +164,7 @@ impl Parser<'_> {
                 self.require_bash();
             }
             self.skip_lines()?;
-            if self.is_at_word("!") {
+            if self.is_at_word("!") || (both && self.is_at_word("time")) {
                 return self.fail(UNEXPECTED);
             }
             // Here `time` is the program, not the reserved word.
