@@ -68,25 +68,48 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     /// `A=1 program argument`; either may be missing.
-    Simple { assignments: Vec<Assignment>, words: Vec<Word> },
+    Simple {
+        assignments: Vec<Assignment>,
+        words: Vec<Word>,
+    },
     /// `{ … }`.
     Group(List),
     /// `( … )`.
     Subshell(List),
     /// `if`/`elif` conditions with what follows `then`, and what follows `else`.
-    If { branches: Vec<(List, List)>, otherwise: List },
+    If {
+        branches: Vec<(List, List)>,
+        otherwise: List,
+    },
     /// `while`, and `until` which negates the condition.
-    While { until: bool, condition: List, body: List },
+    While {
+        until: bool,
+        condition: List,
+        body: List,
+    },
     /// `for name in words`; without `in`, over the parameters. `select` is the same to the interpreter.
-    For { variable: String, words: Option<Vec<Word>>, body: List },
+    For {
+        variable: String,
+        words: Option<Vec<Word>>,
+        body: List,
+    },
     /// `for ((a; b; c))`: the three expressions, any of which may be empty.
-    ArithmeticFor { expressions: [Word; 3], body: List },
-    Case { subject: Word, arms: Vec<CaseArm> },
+    ArithmeticFor {
+        expressions: [Word; 3],
+        body: List,
+    },
+    Case {
+        subject: Word,
+        arms: Vec<CaseArm>,
+    },
     /// `[[ … ]]`: its words in order, operators included.
     Test(Vec<Word>),
     /// `(( … ))`.
     Arithmetic(Word),
-    Function { name: String, body: Rc<Command> },
+    Function {
+        name: String,
+        body: Rc<Command>,
+    },
 }
 
 /// `pattern | pattern) list ;;`.
