@@ -1,9 +1,10 @@
 //! Compiles the program files under `programs/` into the table that the crate embeds.
 
 #[path = "build/compiler.rs"]
+#[allow(unreachable_pub, reason = "shared with an example")]
 mod compiler;
 #[path = "src/programs/spec.rs"]
-#[allow(dead_code, reason = "shared with the crate")]
+#[allow(dead_code, unreachable_pub, reason = "shared with the crate")]
 mod spec;
 
 use std::fmt::Write as _;

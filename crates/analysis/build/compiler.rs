@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use toml::{Table, Value};
 
-use crate::spec::{
+use super::spec::{
     Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, OptionSpec, Program, RepositoryChange, Role,
     Service, Source, SubCommand, Syntax, Verb,
 };

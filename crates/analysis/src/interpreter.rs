@@ -28,7 +28,7 @@ use crate::syntax::{Connector, Dialect, List, Pipeline, Script, Statement};
 use crate::value::{Taint, Text, Value};
 
 pub(crate) use flows::FlowSource;
-pub(crate) use run::Lookup;
+pub(crate) use run::{Lookup, steers_shell};
 
 /// The commands that are looked at, and how deep they may run each other.
 const MAX_COMMANDS: usize = 4096;
@@ -155,6 +155,7 @@ pub(crate) struct Interpreter<'a> {
     programs_changed: bool,
     /// The names of the files that it makes, and of the programs that it runs.
     made: HashSet<String>,
+    made_directories: HashSet<String>,
     ran: HashSet<String>,
     loops: Vec<LoopFrame>,
     /// The states in which each function that is being interpreted returned.
@@ -173,6 +174,8 @@ pub(crate) struct Interpreter<'a> {
     calls: Vec<std::rc::Rc<str>>,
     /// The variables that the current function has declared as its own.
     locals: Vec<String>,
+    /// Whether what is touched stands for everything in a tree.
+    pub(crate) tree_depth: bool,
     /// How many pipelines and background jobs the current command is in.
     apart: usize,
 }
@@ -191,6 +194,7 @@ impl<'a> Interpreter<'a> {
             changed: false,
             programs_changed: false,
             made: HashSet::new(),
+            made_directories: HashSet::new(),
             ran: HashSet::new(),
             loops: Vec::new(),
             returns: Vec::new(),
@@ -204,6 +208,7 @@ impl<'a> Interpreter<'a> {
             calls: Vec::new(),
             locals: Vec::new(),
             apart: 0,
+            tree_depth: false,
         }
     }
 

@@ -1,4 +1,17 @@
-//! What a shell command does, without running it.
+//! What a shell command does, without running it: what it runs, reads, writes, deletes and contacts, and whether that is
+//! all.
+//!
+//! [`syntax`] parses a script, [`interpreter`] goes through it as a shell would, [`programs`] says what programs do with
+//! their words, and an [`observer`] makes something of it: [`effects`] makes lists. All questions to the disk go through
+//! [`disk::Disk`]. The crate runs nothing and knows nothing of hooks.
 
 pub mod budget;
+pub mod disk;
+pub mod effects;
+pub mod interpreter;
+pub mod observer;
+pub mod paths;
+pub mod programs;
+pub mod state;
 pub mod syntax;
+pub mod value;

@@ -67,7 +67,7 @@ const HARMLESS: [&str; 39] = [
 ];
 
 /// Variables that change what the shell itself does.
-pub(super) fn steers_shell(name: &str) -> bool {
+pub(crate) fn steers_shell(name: &str) -> bool {
     const NAMES: [&str; 19] = [
         "PATH",
         "IFS",

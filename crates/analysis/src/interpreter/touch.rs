@@ -76,7 +76,12 @@ impl Interpreter<'_> {
         if !self.pay(UNITS_PER_PATH + path.as_os_str().len() + UNITS_PER_STEP * self.links.len()) {
             return;
         }
+        let depth = if self.tree_depth { Depth::Tree } else { depth };
         let written = paths::normalized(path);
+        // What is found in a tree may be a link that is written through.
+        if self.tree_depth && access == Access::Write && self.may_hold_links(&written) {
+            self.unsure(access, "links in a tree are followed");
+        }
         if self.links.iter().any(|link| written.starts_with(link)) {
             self.unsure(access, "a path below a link that the same command makes");
         }
@@ -99,6 +104,8 @@ impl Interpreter<'_> {
         if let Some(name) = path.file_name() {
             self.made.insert(name.to_string_lossy().into_owned());
         }
+        let directories = path.ancestors().skip(1).filter_map(Path::file_name);
+        self.made_directories.extend(directories.map(|name| name.to_string_lossy().into_owned()));
         let holds_programs = |directory: &&str| {
             path.starts_with(directory) || (depth == Depth::Tree && Path::new(directory).starts_with(path))
         };
@@ -139,6 +146,16 @@ impl Interpreter<'_> {
             }
         }
         false
+    }
+
+    /// Whether the script makes a file of this name.
+    pub(crate) fn made(&self, name: &str) -> bool {
+        self.made.contains(name)
+    }
+
+    /// Whether the script makes anything in a directory of this name.
+    pub(crate) fn made_below(&self, name: &str) -> bool {
+        self.made.contains(name) || self.made_directories.contains(name)
     }
 
     /// A host is contacted.

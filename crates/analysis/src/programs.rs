@@ -1,0 +1,90 @@
+//! What programs do with their words: the compiled program files, and the code that little languages need.
+
+pub(crate) mod arguments;
+pub(crate) mod call;
+mod code;
+pub mod spec;
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use spec::{Body, Program, Role};
+
+include!(concat!(env!("OUT_DIR"), "/index.rs"));
+
+static TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/programs.json"));
+
+/// A service that effects name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServiceInfo {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// The host that it is reached at, if it is reached over the network.
+    pub peer: Option<&'static str>,
+}
+
+/// Programs by their names.
+#[derive(Debug, Default)]
+pub struct Programs {
+    /// Nothing: those that are built in.
+    loaded: Option<HashMap<String, Program>>,
+}
+
+impl Programs {
+    /// The programs that the crate knows.
+    pub const BUILT_IN: Programs = Programs { loaded: None };
+
+    /// Other programs than those that are built in.
+    pub fn from_specs(programs: Vec<Program>) -> Self {
+        let named = programs.into_iter().flat_map(|program| {
+            program.names.clone().into_iter().map(move |name| (name, program.clone()))
+        });
+        Programs { loaded: Some(named.collect()) }
+    }
+
+    /// What is known of a program.
+    pub fn find(&self, name: &str) -> Option<&Program> {
+        match &self.loaded {
+            Some(loaded) => loaded.get(name),
+            None => built_in(name),
+        }
+    }
+}
+
+/// The names of all programs that are built in.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    INDEX.iter().map(|(name, _, _)| *name)
+}
+
+/// The services that effects may name.
+pub fn services() -> &'static [ServiceInfo] {
+    SERVICES
+}
+
+fn built_in(name: &str) -> Option<&'static Program> {
+    // Each is read when it is first asked for.
+    static READ: OnceLock<Vec<OnceLock<Option<Program>>>> = OnceLock::new();
+    let at = INDEX.binary_search_by(|(known, _, _)| (*known).cmp(name)).ok()?;
+    let read = READ.get_or_init(|| INDEX.iter().map(|_| OnceLock::new()).collect());
+    let (_, start, end) = INDEX[at];
+    let parse = || serde_json::from_str(TEXT.get(start as usize..end as usize)?).ok();
+    read.get(at)?.get_or_init(parse).as_ref()
+}
+
+impl Program {
+    /// Whether no word and no variable makes it touch anything.
+    pub(crate) fn is_inert(&self) -> bool {
+        self.commands.is_empty() && self.body.is_inert()
+    }
+}
+
+impl Body {
+    pub(crate) fn is_inert(&self) -> bool {
+        let text = |roles: &Vec<Role>| roles.iter().all(|role| *role == Role::Text);
+        self.code.is_none()
+            && self.does.is_empty()
+            && self.cases.is_empty()
+            && self.options.iter().all(|option| option.does.is_empty() && option.values.iter().all(text))
+            && self.operands.as_ref().is_some_and(|operands| operands.iter().all(|operand| text(&operand.roles)))
+    }
+}

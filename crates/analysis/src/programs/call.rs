@@ -1,0 +1,311 @@
+//! One call of a program: its words, taken apart, and what its file says that it does with them.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use super::arguments::{self, Command, Parsed};
+use super::code;
+use super::spec::{Access, Body, Case, Condition, Count, Depth, Effect, Operand, Program, Role};
+use crate::interpreter::{FlowSource, Interpreter, Io, Lookup};
+use crate::observer::{Aspects, Fact};
+use crate::state::State;
+use crate::value::Argument;
+
+pub(crate) struct Call<'c, 'a> {
+    pub(crate) interpreter: &'c mut Interpreter<'a>,
+    pub(crate) name: &'c str,
+    pub(crate) program: &'c Program,
+    pub(crate) body: &'c Body,
+    pub(crate) parsed: Parsed<'c>,
+    pub(crate) words: &'c [Argument],
+    /// The shell's state, with the directory that the call runs in.
+    pub(crate) state: State,
+    pub(crate) io: &'c Io,
+    /// The directory that the paths of effects start from, if that is another.
+    pub(crate) top: Option<Rc<Path>>,
+    /// Whether what it runs runs as another user.
+    pub(crate) privileged: bool,
+}
+
+impl<'c, 'a> Call<'c, 'a> {
+    /// Tells what a call does.
+    pub(crate) fn run(
+        interpreter: &'c mut Interpreter<'a>,
+        program: &'c Program,
+        name: &'c str,
+        words: &'c [Argument],
+        state: &State,
+        io: &'c Io,
+    ) {
+        let args = &words[1..];
+        if program.body.code.as_deref() == Some("git") {
+            return code::git::run(interpreter, program, name, words, state, io);
+        }
+        match arguments::find_command(program, name, args) {
+            Command::None => {
+                let parsed = arguments::parse(program, &[&program.body], name, args);
+                let mut call = Call { interpreter, name, program, body: &program.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
+                if !program.commands.is_empty() && !call.parsed.ends && !call.parsed.operands.is_empty() {
+                    return call.interpreter.unsure_all(format!("{name} without a command that is known"));
+                }
+                call.carry_out();
+            }
+            Command::Found { command, positions } => {
+                let rest: Vec<Argument> =
+                    args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
+                let parsed = arguments::parse(program, &[&command.body, &program.body], name, &rest);
+                let mut call = Call { interpreter, name, program, body: &command.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
+                if command_goes_on(program, args, &positions) {
+                    call.interpreter.unsure_all(format!("options stand between the words of a command of {name}"));
+                }
+                call.carry_out();
+            }
+            Command::Unknown(reason) => {
+                for effect in &program.body.does {
+                    if let Effect::Service(_, _, Some(peer)) | Effect::Network(peer) = effect {
+                        interpreter.contact(peer);
+                    }
+                }
+                interpreter.unsure_all(reason);
+            }
+        }
+    }
+
+    /// What the file says.
+    pub(crate) fn carry_out(&mut self) {
+        self.privileged |= self.body.does.contains(&Effect::Privileged);
+        self.before_code();
+        if self.parsed.ends {
+            return;
+        }
+        match self.body.code.as_deref() {
+            Some(name) => code::run(name, self),
+            None => self.by_file(),
+        }
+    }
+
+    /// What was not understood, and what the options do.
+    pub(crate) fn before_code(&mut self) {
+        for problem in std::mem::take(&mut self.parsed.problems) {
+            self.interpreter.unsure_all(problem);
+        }
+        if self.parsed.ends {
+            return;
+        }
+        if let Some(word) = self.parsed.unclear.take()
+            && !self.body.is_inert()
+        {
+            self.interpreter.unsure_all(format!("{word} is only known when it runs, and may be an option of {}", self.name));
+        }
+        if self.parsed.options.iter().any(|given| given.spec.file_value) {
+            let names_file = |word: &Argument| {
+                let text = word.text().unwrap_or(&word.prefix);
+                let value = text.split_once('=').map_or(text, |(_, value)| value);
+                [text, value].iter().any(|text| text.starts_with('@') || text.starts_with("file:") || text.starts_with("fileb:"))
+            };
+            if let Some(word) = self.words.iter().find(|word| names_file(word)) {
+                self.interpreter.unsure_all(format!("{} may name a file", word.shown));
+            }
+        }
+        self.options();
+    }
+
+    /// What the options do, and what their values are.
+    fn options(&mut self) {
+        let given: Vec<(Vec<(Vec<Role>, Argument)>, Vec<Effect>)> = self
+            .parsed
+            .options
+            .iter()
+            .map(|given| {
+                let values = given.spec.values.iter().cloned().zip(given.values.iter().cloned()).collect();
+                (values, given.spec.does.clone())
+            })
+            .collect();
+        for (values, does) in given {
+            for (roles, value) in values {
+                roles.iter().for_each(|role| self.role(role, std::slice::from_ref(&value)));
+            }
+            does.iter().for_each(|effect| self.effect(effect));
+        }
+    }
+
+    /// What the file says of operands and effects.
+    pub(crate) fn by_file(&mut self) {
+        let case = self.body.cases.iter().find(|case| self.holds(case));
+        let operands = case.and_then(|case| case.operands.as_ref()).or(self.body.operands.as_ref());
+        let default = case.and_then(|case| case.default.as_ref()).or(self.body.default.as_ref());
+        let does = case.and_then(|case| case.does.as_ref()).unwrap_or(&self.body.does);
+        does.iter().for_each(|effect| self.effect(effect));
+        if self.privileged && self.parsed.operands.is_empty() {
+            self.interpreter.privileged(&self.words[..1]);
+        }
+        let mut given = self.parsed.operands.clone();
+        if given.is_empty()
+            && let Some(default) = default
+        {
+            given.push(Argument::known(default.as_str()));
+        }
+        match operands {
+            Some(operands) => self.operands(operands, &given),
+            None if given.is_empty() => {}
+            None => self.interpreter.unsure_all(format!("what {} does with {} is not known", self.name, given[0].shown)),
+        }
+    }
+
+    fn holds(&self, case: &Case) -> bool {
+        let count = self.parsed.operands.len();
+        case.conditions.iter().all(|condition| match condition {
+            Condition::Mode(mode) => self.parsed.is_set(mode),
+            Condition::NotMode(mode) => !self.parsed.is_set(mode),
+            Condition::OperandsOver(number) => count > *number,
+            Condition::OperandsUpTo(number) => count <= *number,
+        })
+    }
+
+    /// Gives operands their roles: those behind the repeated one are the last words.
+    fn operands(&mut self, roles: &[Operand], given: &[Argument]) {
+        let repeated = roles.iter().position(|operand| matches!(operand.count, Count::Any | Count::Some));
+        let behind = repeated.map_or(0, |at| roles.len() - at - 1);
+        let mut left = given;
+        for operand in roles {
+            if operand.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput)) {
+                operand.roles.iter().for_each(|role| self.role(role, left));
+                return;
+            }
+            let count = match operand.count {
+                Count::Any | Count::Some => left.len().saturating_sub(behind),
+                Count::One | Count::Optional => usize::from(!left.is_empty()),
+            };
+            let (now, rest) = left.split_at(count);
+            for word in now {
+                operand.roles.iter().for_each(|role| self.role(role, std::slice::from_ref(word)));
+            }
+            left = rest;
+        }
+        if let Some(word) = left.first() {
+            self.interpreter.unsure_all(format!("what {} does with {} is not known", self.name, word.shown));
+        }
+    }
+
+    /// What a word is to the program; a command is all words from there on.
+    pub(crate) fn role(&mut self, role: &Role, words: &[Argument]) {
+        let Some(word) = words.first() else { return };
+        match role {
+            Role::Text => {}
+            // `-` is the program's input or output.
+            Role::Path(access, depth) => {
+                if !(word.text() == Some("-") && *access != Access::Delete) {
+                    self.touch(*access, word, *depth);
+                }
+            }
+            Role::Url => code::network::url(self, word),
+            Role::Host => code::network::host(self, word),
+            Role::Remote => code::network::remote(self, word, Access::Read),
+            Role::Process => self.interpreter.tell(&Fact::Process(&word.shown)),
+            Role::Shell => {
+                if self.privileged {
+                    self.interpreter.privileged(std::slice::from_ref(word));
+                }
+                code::shell::text(self, word);
+            }
+            Role::Command => self.command(words),
+            Role::CommandWithInput => {
+                let mut words = words.to_vec();
+                let mut more = Argument::unknown("…");
+                more.many = true;
+                words.push(more);
+                self.command(&words);
+            }
+            Role::Script => {
+                self.touch(Access::Read, word, Depth::Itself);
+                self.interpreter.unsure_all(format!("what {} does is not known", word.shown));
+            }
+            Role::Code => {
+                self.interpreter.runs_data(word.value.taint, self.name);
+                self.interpreter.unsure_all(format!("what the code for {} does is not known", self.name));
+            }
+            Role::Unsure(reason) => self.unsure_because(reason),
+            Role::Named(name) => code::named_role(name, self, word),
+        }
+    }
+
+    fn unsure_because(&mut self, reason: &str) {
+        let reason = if reason.is_empty() { format!("{} with an option that may do anything", self.name) } else { format!("{}: {reason}", self.name) };
+        self.interpreter.unsure_all(reason);
+    }
+
+    pub(crate) fn touch(&mut self, access: Access, word: &Argument, depth: Depth) {
+        self.interpreter.touch(access, word, depth, &self.state);
+    }
+
+    /// A command that the program runs.
+    pub(crate) fn command(&mut self, words: &[Argument]) {
+        if words.is_empty() {
+            return;
+        }
+        if self.privileged {
+            self.interpreter.privileged(words);
+        }
+        self.interpreter.run(words, Lookup::Programs, false, self.state.clone(), self.io);
+    }
+
+    pub(crate) fn effect(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Path(access, depth, path) => match path.strip_prefix("~/") {
+                Some(rest) => self.interpreter.touch_home(*access, rest, *depth),
+                None => {
+                    let mut state = self.state.clone();
+                    state.cwd = self.top.clone().or(state.cwd);
+                    self.interpreter.touch_text(*access, path, *depth, &state);
+                }
+            },
+            Effect::Network(host) => self.interpreter.contact(host),
+            Effect::Service(name, verb, peer) => {
+                self.interpreter.tell(&Fact::Service { name, verb: *verb });
+                if let Some(peer) = peer {
+                    self.interpreter.contact(peer);
+                }
+            }
+            Effect::Repository(change, what) => {
+                let what = match (what.is_empty(), self.parsed.operands.is_empty()) {
+                    (false, false) => format!("{what} {}", shown(&self.parsed.operands)),
+                    (false, true) => what.clone(),
+                    (true, _) => String::new(),
+                };
+                self.interpreter.tell(&Fact::Repository { change: *change, what: &what });
+            }
+            Effect::Process(what) => self.interpreter.tell(&Fact::Process(what)),
+            Effect::Prints(source) => {
+                let source = match source {
+                    super::spec::Source::Environment => FlowSource::Environment(String::new()),
+                    super::spec::Source::Clipboard => FlowSource::Clipboard,
+                };
+                let taint = self.interpreter.source(source);
+                self.interpreter.read_taint = self.interpreter.read_taint.and(taint);
+            }
+            Effect::Privileged => self.privileged = true,
+            Effect::Unsure(aspects, reason) => {
+                let aspects = if aspects.is_empty() { Aspects::ALL } else { Aspects::of(aspects) };
+                let reason = if reason.is_empty() { "it may do anything" } else { reason };
+                self.interpreter.unsure(aspects, format!("{}: {reason}", self.name));
+            }
+        }
+    }
+}
+
+pub(crate) fn shown(words: &[Argument]) -> String {
+    words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether the words behind a command could make it a longer one, had no option stood between.
+fn command_goes_on(program: &Program, args: &[Argument], positions: &[usize]) -> bool {
+    let mut words: Vec<&str> = positions.iter().filter_map(|at| args.get(*at)?.text()).collect();
+    let last = positions.last().copied().unwrap_or_default();
+    let Some(next) = args.iter().skip(last + 1).find_map(|word| word.text().filter(|text| !text.starts_with('-'))) else {
+        return false;
+    };
+    let apart = args.get(last + 1).and_then(Argument::text) != Some(next);
+    words.push(next);
+    let fits = |pattern: &Vec<String>| pattern.len() == words.len() && pattern.iter().zip(&words).all(|(known, word)| known == word);
+    apart && program.commands.iter().flat_map(|command| &command.patterns).any(fits)
+}

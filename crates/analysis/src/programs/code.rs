@@ -1,0 +1,68 @@
+//! Little languages: programs whose words a table can't describe.
+
+mod archive;
+mod awk;
+mod copy;
+pub(crate) mod curl;
+mod environment;
+mod find;
+pub(crate) mod git;
+pub(crate) mod network;
+mod patch;
+mod sed;
+pub(crate) mod shell;
+mod sql;
+mod ssh;
+
+use super::call::Call;
+use super::spec::Access;
+use crate::value::Argument;
+
+/// The code that program files may name.
+const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
+    ("awk", awk::run),
+    ("copy", copy::run),
+    ("curl", curl::run),
+    ("dd", copy::dd),
+    ("env", environment::run),
+    ("find", find::run),
+    ("patch", patch::run),
+    ("sed", sed::run),
+    ("shell", shell::run),
+    ("sql", sql::run),
+    ("ssh", ssh::run),
+    ("tar", archive::tar),
+    ("wget", curl::wget),
+];
+
+/// Whether there is such code.
+pub fn exists(name: &str) -> bool {
+    name == "git" || CODE.iter().any(|(known, _)| *known == name)
+}
+
+pub(super) fn run(name: &str, call: &mut Call<'_, '_>) {
+    match CODE.iter().find(|(known, _)| *known == name) {
+        Some((_, code)) => code(call),
+        None => call.interpreter.unsure_all(format!("what {} does is not known", call.name)),
+    }
+}
+
+/// What a word is to the code of its program.
+pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
+    match role {
+        "rev" | "assignment" => {}
+        "directory" => match word.text().and_then(|text| call.state.path(text)) {
+            Some(path) => call.state.cwd = Some(path.into()),
+            None => call.state.cwd = None,
+        },
+        "curl-data" => curl::data(call, word, '@'),
+        "curl-header" => curl::data(call, word, '@'),
+        "curl-form" => curl::form(call, word),
+        "sql" => sql::statement(call, word),
+        "pathspec" | "pathspec-read" => git::pathspec(call, word, Access::Read),
+        "pathspec-write" => git::pathspec(call, word, Access::Write),
+        "pathspec-delete" => git::pathspec(call, word, Access::Delete),
+        "git-remote" => git::remote(call, word),
+        _ => call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown)),
+    }
+}

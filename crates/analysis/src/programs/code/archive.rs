@@ -1,0 +1,79 @@
+//! `tar`: what it reads and writes by its mode. Old-style options stand without a dash, with their values behind them.
+
+use crate::programs::arguments;
+use crate::programs::call::Call;
+use crate::programs::spec::{Access, Aspect, Depth};
+use crate::value::Argument;
+
+pub(super) fn tar(call: &mut Call<'_, '_>) {
+    if call.words.get(1).and_then(Argument::text).is_some_and(|word| !word.starts_with('-')) && !old_style(call) {
+        return call.interpreter.unsure_all("tar's old options are not understood");
+    }
+    // An archive of another machine is reached by a program.
+    let files: Vec<Argument> = call.parsed.values("-f").cloned().collect();
+    if files.iter().any(|file| file.text().is_none_or(|text| text.contains(':'))) {
+        return call.interpreter.unsure_all("the archive may be on another machine");
+    }
+    if files.len() > 1 {
+        call.interpreter.unsure_all("tar with several archives");
+    }
+    let directories: Vec<Argument> = call.parsed.values("-C").cloned().collect();
+    let archive = files.into_iter().find(|file| file.text() != Some("-"));
+    let base = call.state.clone();
+    if let [directory] = directories.as_slice() {
+        call.state.cwd = directory.text().and_then(|text| base.path(text)).map(Into::into);
+    } else if !directories.is_empty() {
+        call.interpreter.unsure_all("tar goes through several directories");
+    }
+    let operands = call.parsed.operands.clone();
+    let modes: Vec<&str> = ["create", "append", "list", "extract", "compare", "delete"].into_iter().filter(|mode| call.parsed.is_set(mode)).collect();
+    match modes.as_slice() {
+        ["create" | "append"] => {
+            archive.iter().for_each(|file| call.interpreter.touch(Access::Write, file, Depth::Itself, &base));
+            operands.iter().for_each(|file| call.touch(Access::Read, file, Depth::Tree));
+            if call.parsed.has("-h") {
+                call.interpreter.unsure(Aspect::Reads, "tar follows links");
+            }
+            if call.parsed.is_set("remove") {
+                operands.iter().for_each(|file| call.touch(Access::Delete, file, Depth::Tree));
+            }
+        }
+        ["list"] => archive.iter().for_each(|file| call.interpreter.touch(Access::Read, file, Depth::Itself, &base)),
+        ["compare"] => {
+            archive.iter().for_each(|file| call.interpreter.touch(Access::Read, file, Depth::Itself, &base));
+            call.touch(Access::Read, &Argument::known("."), Depth::Tree);
+        }
+        ["delete"] => archive.iter().for_each(|file| call.interpreter.touch(Access::Write, file, Depth::Itself, &base)),
+        ["extract"] => {
+            archive.iter().for_each(|file| call.interpreter.touch(Access::Read, file, Depth::Itself, &base));
+            if !call.parsed.is_set("stdout") {
+                call.touch(Access::Write, &Argument::known("."), Depth::Tree);
+                if let Some(path) = call.state.cwd.clone() {
+                    call.interpreter.link(&path);
+                }
+            }
+        }
+        _ => call.interpreter.unsure_all("what tar does is not clear"),
+    }
+}
+
+/// `tar xfC a.tar dir`: the values of the letters follow in their order.
+fn old_style(call: &mut Call<'_, '_>) -> bool {
+    let Some(letters) = call.words.get(1).and_then(Argument::text).map(str::to_owned) else { return false };
+    let mut rest = call.words[2..].to_vec();
+    let mut words = Vec::new();
+    for letter in letters.chars() {
+        words.push(Argument::known(format!("-{letter}")));
+        let takes = call.program.body.options.iter().any(|spec| spec.names.contains(&format!("-{letter}")) && !spec.values.is_empty() && !spec.attached);
+        if takes {
+            if rest.is_empty() {
+                return false;
+            }
+            words.push(rest.remove(0));
+        }
+    }
+    words.extend(rest);
+    call.parsed = arguments::parse(call.program, &[&call.program.body], call.name, &words);
+    call.before_code();
+    true
+}

@@ -1,0 +1,131 @@
+//! `awk`: a language that writes with `>`, and runs with `|` and `system`.
+
+use crate::programs::call::Call;
+use crate::programs::spec::{Access, Depth};
+use crate::value::Argument;
+
+pub(super) fn run(call: &mut Call<'_, '_>) {
+    let mut operands = call.parsed.operands.clone();
+    let mut code: Vec<Argument> = call.parsed.values("-e").cloned().collect();
+    let from_file = call.parsed.has("-f") || call.parsed.has("-E");
+    if code.is_empty() && !from_file && !operands.is_empty() {
+        code.push(operands.remove(0));
+    }
+    for text in &code {
+        match text.text() {
+            Some(text) => program(call, &text.to_owned()),
+            None => return call.interpreter.unsure_all("the awk program is only known when it runs"),
+        }
+    }
+    for file in &operands {
+        // `NAME=value` sets a variable.
+        let text = file.beginning();
+        let assigns = text.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_') && !name.starts_with(|char: char| char.is_ascii_digit())
+        });
+        if text == "-" || (assigns && file.text().is_some()) {
+            continue;
+        }
+        call.touch(Access::Read, file, Depth::Itself);
+    }
+}
+
+/// Goes through a program: strings and patterns aside, what could run, read or write?
+fn program(call: &mut Call<'_, '_>, text: &str) {
+    let Some(tokens) = tokens(text) else { return call.interpreter.unsure_all("the awk program is not understood") };
+    let mut parens = 0_i32;
+    let mut printing = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Word(word) if matches!(word.as_str(), "system" | "getline" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO" | "close" | "fflush") => {
+                if word != "close" && word != "fflush" {
+                    return call.interpreter.unsure_all(format!("the awk program uses {word}"));
+                }
+            }
+            Token::Word(word) if word == "print" || word == "printf" => {
+                printing = true;
+                parens = 0;
+            }
+            Token::Sign('@') => return call.interpreter.unsure_all("the awk program loads or calls something by name"),
+            Token::Sign('(') => parens += 1,
+            Token::Sign(')') => parens -= 1,
+            Token::Sign(';' | '\n' | '}' | '{') => printing = false,
+            // `||` is a word of its own.
+            Token::Sign('|') => return call.interpreter.unsure_all("the awk program runs a command"),
+            Token::Sign('>') if printing && parens <= 0 => match (tokens.get(at + 1), tokens.get(at + 2)) {
+                (Some(Token::Sign('>')), _) => {}
+                (Some(Token::Text(file)), None | Some(Token::Sign(';' | '}' | '\n'))) => {
+                    if file != "/dev/stderr" && file != "/dev/stdout" {
+                        call.touch(Access::Write, &Argument::known(file.as_str()), Depth::Itself);
+                    }
+                }
+                _ => return call.interpreter.unsure_all("the awk program writes a file that is only known when it runs"),
+            },
+            _ => {}
+        }
+    }
+}
+
+enum Token {
+    Word(String),
+    Text(String),
+    Sign(char),
+    Pattern,
+}
+
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut tokens: Vec<Token> = Vec::new();
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, char)) = chars.next() {
+        match char {
+            '#' => while chars.next_if(|(_, char)| *char != '\n').is_some() {},
+            '"' => {
+                let mut string = String::new();
+                loop {
+                    match chars.next()?.1 {
+                        '"' => break,
+                        '\n' => return None,
+                        // Escapes are kept as they stand; a file name with one is not understood.
+                        '\\' => {
+                            string.push('\\');
+                            string.push(chars.next()?.1);
+                        }
+                        other => string.push(other),
+                    }
+                }
+                tokens.push(if string.contains('\\') { Token::Pattern } else { Token::Text(string) });
+            }
+            // A slash divides behind a value, and begins a pattern elsewhere.
+            '/' if !matches!(tokens.last(), Some(Token::Word(_) | Token::Text(_) | Token::Sign(')' | ']' | '$'))) => {
+                let mut bracket = false;
+                loop {
+                    match chars.next()?.1 {
+                        '\\' => drop(chars.next()?),
+                        '[' => bracket = true,
+                        ']' => bracket = false,
+                        '/' if !bracket => break,
+                        '\n' => return None,
+                        _ => {}
+                    }
+                }
+                tokens.push(Token::Pattern);
+            }
+            '|' if chars.next_if(|(_, char)| *char == '|').is_some() => tokens.push(Token::Sign('o')),
+            '\\' => {
+                // Only a line that goes on.
+                chars.next_if(|(_, char)| *char == '\n')?;
+            }
+            '\n' => tokens.push(Token::Sign('\n')),
+            char if char.is_whitespace() => {}
+            char if char.is_ascii_alphanumeric() || char == '_' => {
+                let mut end = at + 1;
+                while let Some((next, _)) = chars.next_if(|(_, char)| char.is_ascii_alphanumeric() || *char == '_' || *char == '.') {
+                    end = next + 1;
+                }
+                tokens.push(Token::Word(text[at..end].to_owned()));
+            }
+            char => tokens.push(Token::Sign(char)),
+        }
+    }
+    Some(tokens)
+}

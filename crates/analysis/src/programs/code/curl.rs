@@ -1,0 +1,116 @@
+//! `curl` and `wget`: addresses, what is sent and where answers go.
+
+use crate::programs::call::Call;
+use crate::programs::spec::{Access, Aspect, Depth};
+use crate::value::Argument;
+
+/// `@file` is read; `@-` is the input.
+pub(super) fn data(call: &mut Call<'_, '_>, word: &Argument, sign: char) {
+    match word.text() {
+        Some(text) => {
+            let text = text.to_owned();
+            // `--data-urlencode name@file` names a file behind a name.
+            let file = text.strip_prefix(sign).or_else(|| {
+                let (name, file) = text.split_once(sign)?;
+                name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_').then_some(file)
+            });
+            if let Some(file) = file.filter(|file| *file != "-") {
+                call.touch(Access::Read, &Argument::known(file), Depth::Itself);
+            }
+        }
+        None if word.prefix.is_empty() || word.prefix.starts_with(sign) => {
+            call.interpreter.unsure(Aspect::Reads, format!("{} may name a file", word.shown));
+        }
+        None => {}
+    }
+}
+
+/// `name=@file`, `name=<file`.
+pub(super) fn form(call: &mut Call<'_, '_>, word: &Argument) {
+    let Some(text) = word.text().map(str::to_owned) else {
+        return call.interpreter.unsure(Aspect::Reads, format!("{} may name a file", word.shown));
+    };
+    let value = text.split_once('=').map_or("", |(_, value)| value);
+    if let Some(files) = value.strip_prefix('@').or_else(|| value.strip_prefix('<')) {
+        if files.contains([';', ',', '"']) {
+            return call.interpreter.unsure(Aspect::Reads, format!("{text} names several files"));
+        }
+        if files != "-" {
+            call.touch(Access::Read, &Argument::known(files), Depth::Itself);
+        }
+    }
+}
+
+pub(super) fn run(call: &mut Call<'_, '_>) {
+    call.by_file();
+    outputs(call);
+    let config = call.state.variable("HOME").is_some() || call.state.variable("CURL_HOME").is_some();
+    if config || call.interpreter.made(".curlrc") {
+        call.interpreter.unsure_all("curl reads settings that the same command makes");
+    }
+}
+
+/// `-O` names the file after the address.
+fn outputs(call: &mut Call<'_, '_>) {
+    let remote_name = call.parsed.has("-O") || call.parsed.has("--remote-name") || call.parsed.has("--remote-name-all");
+    if call.parsed.has("-J") || call.parsed.has("--remote-header-name") {
+        return call.interpreter.unsure(Aspect::Writes, "the server names the file");
+    }
+    let globs = |word: &Argument| word.text().is_none_or(|text| text.contains('#'));
+    if call.parsed.values("-o").any(globs) {
+        call.interpreter.unsure(Aspect::Writes, "the name of the file is made of the address");
+    }
+    let directory = call.parsed.values("--output-dir").next_back().cloned();
+    if directory.is_some() {
+        call.interpreter.unsure(Aspect::Writes, "the file is written to another directory");
+        directory.iter().for_each(|directory| call.touch(Access::Write, directory, Depth::Tree));
+    }
+    if remote_name {
+        let operands = call.parsed.operands.clone();
+        for word in &operands {
+            let name = word.text().and_then(|text| {
+                let path = text.split_once("://").map_or(text, |(_, rest)| rest).split(['?', '#']).next()?;
+                path.rsplit_once('/').map(|(_, name)| name.to_owned()).filter(|name| !name.is_empty() && !name.contains(['%', '\\', '{', '[']))
+            });
+            match name {
+                Some(name) => call.touch(Access::Write, &Argument::known(name), Depth::Itself),
+                None => call.interpreter.unsure(Aspect::Writes, "the name of the file is made of the address"),
+            }
+        }
+    }
+}
+
+pub(super) fn wget(call: &mut Call<'_, '_>) {
+    call.by_file();
+    let to_output = call.parsed.values("-O").next_back().cloned();
+    let has = |call: &Call<'_, '_>, names: &[&str]| names.iter().any(|name| call.parsed.has(name));
+    match to_output {
+        Some(file) if file.text() == Some("-") => {}
+        Some(file) => call.touch(Access::Write, &file, Depth::Itself),
+        None if has(call, &["--spider"]) => {}
+        None if has(call, &["-r", "-m", "-p", "-P", "-N", "-x", "-E", "-k", "-K", "--content-disposition", "--trust-server-names", "-i", "-B"]) => {
+            call.interpreter.unsure(Aspect::Writes, "which files wget writes depends on the answers");
+            call.touch(Access::Write, &Argument::known("."), Depth::Tree);
+        }
+        None => {
+            let operands = call.parsed.operands.clone();
+            for word in &operands {
+                let name = word.text().and_then(|text| {
+                    let path = text.split_once("://").map_or(text, |(_, rest)| rest);
+                    path.split_once('/').map(|(_, path)| path.rsplit('/').next().unwrap_or_default().to_owned())
+                });
+                match name.filter(|name| !name.contains(['%', '?', '#', '*', '['])) {
+                    Some(name) if !name.is_empty() => {
+                        call.touch(Access::Write, &Argument::known(name.as_str()), Depth::Itself);
+                        // A file that is there already gets another name.
+                        if call.state.path(&name).is_none_or(|path| call.interpreter.environment.disk.kind(&path).is_some()) {
+                            call.interpreter.unsure(Aspect::Writes, "wget chooses another name");
+                        }
+                    }
+                    Some(_) => call.touch(Access::Write, &Argument::known("index.html"), Depth::Itself),
+                    None => call.interpreter.unsure(Aspect::Writes, "the name of the file is made of the address"),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `find`: where it looks, what it removes and writes by itself, and what it runs on what it finds.
+
+use crate::interpreter::Lookup;
+use crate::programs::call::Call;
+use crate::programs::spec::{Access, Aspect, Depth};
+use crate::value::Argument;
+
+/// Tests and actions without a value.
+const FLAGS: [&str; 45] = [
+    "-a", "-and", "-o", "-or", "-not", "!", "(", ")", ",", "-daystart", "-depth", "-d", "-follow", "-ignore_readdir_race",
+    "-noignore_readdir_race", "-mount", "-xdev", "-x", "-noleaf", "-nowarn", "-warn", "-empty", "-executable", "-false", "-true",
+    "-nogroup", "-nouser", "-readable", "-writable", "-print", "-print0", "-ls", "-prune", "-quit", "-noleaf", "-help", "--help",
+    "-version", "--version", "-nohidden", "-hidden", "-exclude", "-E", "-s", "-X",
+];
+/// Tests and actions with one value that is no file.
+const TEXT: [&str; 40] = [
+    "-maxdepth", "-mindepth", "-regextype", "-amin", "-atime", "-cmin", "-ctime", "-fstype", "-gid", "-group", "-ilname", "-iname",
+    "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-mmin", "-mtime", "-name", "-path", "-perm", "-regex",
+    "-size", "-type", "-uid", "-used", "-user", "-wholename", "-xtype", "-context", "-printf", "-since", "-flags", "-Bmin", "-Btime",
+    "-newermt", "-newerat", "-newerct",
+];
+
+pub(super) fn run(call: &mut Call<'_, '_>) {
+    let words = call.words[1..].to_vec();
+    if let Some(word) = words.iter().find(|word| word.text().is_none()) {
+        // An unknown path is a path as long as it surely is no expression.
+        if !word.is_operand() || word.beginning().starts_with(['(', '!']) {
+            return call.interpreter.unsure_all(format!("{} is only known when it runs", word.shown));
+        }
+    }
+    let mut at = 0;
+    let mut follows = false;
+    while let Some(text) = words.get(at).and_then(Argument::text) {
+        match text {
+            "-L" => follows = true,
+            "-H" | "-P" => follows = false,
+            "-D" => at += 1,
+            text if text.starts_with("-O") && text.len() > 2 => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    let at = at.min(words.len());
+    let begins = |word: &Argument| word.text().is_some_and(|text| text.starts_with('-') && text.len() > 1 || matches!(text, "(" | ")" | "!" | ","));
+    let end = words[at..].iter().position(begins).map_or(words.len(), |length| at + length);
+    let roots = if at == end { vec![Argument::known(".")] } else { words[at..end].to_vec() };
+    follows |= words[end..].iter().any(|word| word.text() == Some("-follow"));
+    if words[end..].iter().any(|word| matches!(word.text(), Some("-help" | "--help" | "-version" | "--version"))) {
+        return;
+    }
+    roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
+    if follows {
+        call.interpreter.unsure(crate::observer::Aspects::of(&[Aspect::Reads, Aspect::Writes, Aspect::Deletes]), "find follows links");
+    }
+    expression(call, &words[end..], &roots);
+}
+
+fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        at += 1;
+        let Some(text) = word.text() else {
+            return call.interpreter.unsure_all(format!("{} is only known when it runs", word.shown));
+        };
+        let value = words.get(at);
+        if value.is_none() && (TEXT.contains(&text) || text.starts_with("-newer")) {
+            return;
+        }
+        match text {
+            "-delete" => roots.iter().for_each(|root| call.touch(Access::Delete, root, Depth::Tree)),
+            "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                value.into_iter().for_each(|file| call.touch(Access::Write, file, Depth::Itself));
+                at += if text == "-fprintf" { 2 } else { 1 };
+            }
+            "-newer" | "-anewer" | "-cnewer" | "-mnewer" | "-samefile" => {
+                value.into_iter().for_each(|file| call.touch(Access::Read, file, Depth::Itself));
+                at += 1;
+            }
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                let rest = words.get(at..).unwrap_or_default();
+                // `+` ends it only behind `{}`.
+                let ends = |at: usize| match rest[at].text() {
+                    Some(";") => true,
+                    Some("+") => at > 0 && rest[at - 1].text() == Some("{}"),
+                    _ => false,
+                };
+                let Some(length) = (0..rest.len()).find(|at| ends(*at)) else {
+                    return call.interpreter.unsure_all("the end of find's command is not clear");
+                };
+                run_on(call, &rest[..length], roots, text.ends_with("dir"));
+                at += length + 1;
+            }
+            _ if FLAGS.contains(&text) => {}
+            _ if TEXT.contains(&text) => at += 1,
+            text if text.starts_with("-newer") && text.len() == 8 && text.ends_with('t') => at += 1,
+            _ => return call.interpreter.unsure_all(format!("{text} is no known test of find")),
+        }
+    }
+}
+
+/// A command runs on whatever is in some directories.
+fn run_on(call: &mut Call<'_, '_>, command: &[Argument], roots: &[Argument], in_directory: bool) {
+    for root in roots {
+        let mut uses = false;
+        let words: Vec<Argument> = command
+            .iter()
+            .map(|word| match word.text() {
+                Some("{}") => {
+                    uses = true;
+                    root.clone()
+                }
+                Some(text) if text.contains("{}") => Argument::unknown(text),
+                _ => word.clone(),
+            })
+            .collect();
+        let mut state = call.state.clone();
+        if in_directory {
+            state.cwd = None;
+        }
+        let outer = call.interpreter.tree_depth;
+        call.interpreter.tree_depth |= uses;
+        call.interpreter.run(&words, Lookup::Programs, false, state, call.io);
+        call.interpreter.tree_depth = outer;
+    }
+}

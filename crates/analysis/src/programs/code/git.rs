@@ -1,0 +1,176 @@
+//! `git`: its own options, the repository that it works on, and that repository's settings and hooks, which may run programs.
+
+use std::path::{Path, PathBuf};
+
+use super::network;
+use crate::interpreter::{Interpreter, Io};
+use crate::paths;
+use crate::programs::arguments::{self, Command};
+use crate::programs::call::Call;
+use crate::programs::spec::{Access, Aspect, Depth, Program};
+use crate::state::State;
+use crate::value::Argument;
+
+/// The bytes of a configuration that are read.
+const MAX_CONFIG_BYTES: u64 = 256 * 1024;
+
+/// Words in a configuration that may run a program or lead elsewhere.
+const STEERING: [&str; 24] = [
+    "alias", "pager", "editor", "command", "hookspath", "helper", "textconv", "driver", "filter", "fsmonitor", "proxy", "include", "program", "external", "worktree =",
+    "uploadpack", "receivepack", "askpass", "vcs", ".cmd", "cmd =", "insteadof", "templatedir", "attributesfile",
+];
+
+pub(crate) fn run<'c, 'a>(
+    interpreter: &'c mut Interpreter<'a>,
+    program: &'c Program,
+    name: &'c str,
+    words: &'c [Argument],
+    state: &State,
+    io: &'c Io,
+) {
+    let mut state = state.clone();
+    let Some(at) = own_options(interpreter, program, words, &mut state) else { return };
+    let args = &words[at..];
+    let top = state.cwd.as_deref().and_then(|cwd| repository(interpreter, cwd));
+    let (command, positions) = match arguments::find_command(program, name, args) {
+        Command::Found { command, positions } => (command, positions),
+        Command::None => return,
+        Command::Unknown(reason) => return interpreter.unsure_all(reason),
+    };
+    if let Some(reason) = runs_programs(interpreter, state.cwd.as_deref(), top.as_deref()) {
+        interpreter.unsure_all(reason);
+    }
+    let rest: Vec<Argument> = args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
+    let parsed = arguments::parse(program, &[&command.body], name, &rest);
+    // Files that git itself chooses are those of the whole work tree.
+    let top = top.map(Into::into);
+    Call { interpreter, name, program, body: &command.body, parsed, words, state, io, top, privileged: false }.carry_out();
+}
+
+/// The place of git's command; its own options say where it runs.
+fn own_options(interpreter: &mut Interpreter<'_>, program: &Program, words: &[Argument], state: &mut State) -> Option<usize> {
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let Some(text) = word.text() else {
+            interpreter.unsure_all(format!("{} is only known when it runs", word.shown));
+            return None;
+        };
+        if !text.starts_with('-') {
+            return Some(at);
+        }
+        let (name, attached) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+        let spec = program.body.options.iter().find(|spec| spec.names.iter().any(|known| known == name));
+        match (name, spec) {
+            (_, None) => {
+                interpreter.unsure_all(format!("{name} is no known option of git"));
+                return None;
+            }
+            (_, Some(spec)) if spec.ends => return None,
+            ("-C", _) => {
+                let path = words.get(at + 1).and_then(Argument::text).and_then(|text| state.path(text));
+                state.cwd = path.map(|path| paths::normalized(&path).into());
+                if state.cwd.is_none() {
+                    interpreter.unsure_all("git's directory is only known when it runs");
+                }
+                at += 1;
+            }
+            ("-c", _) => {
+                let setting = words.get(at + 1).and_then(Argument::text).unwrap_or("?").to_ascii_lowercase();
+                if !is_harmless_setting(&setting) {
+                    interpreter.unsure_all(format!("git -c {setting} may run a program"));
+                }
+                at += 1;
+            }
+            ("--git-dir" | "--work-tree" | "--namespace" | "--config-env", _) => {
+                interpreter.unsure_all(format!("git {name} leads elsewhere"));
+                at += usize::from(attached.is_none());
+            }
+            (_, Some(spec)) if !spec.does.is_empty() => interpreter.unsure_all(format!("git {name} may run a program")),
+            (_, Some(spec)) => at += usize::from(attached.is_none() && !spec.values.is_empty() && !spec.attached),
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Settings that only change how something looks, or who somebody is.
+fn is_harmless_setting(setting: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "user.name", "user.email", "core.quotepath", "core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "advice.", "color.", "column.", "log.date", "commit.gpgsign=false",
+        "init.defaultbranch", "core.pager=cat",
+    ];
+    NAMES.iter().any(|name| setting.starts_with(name))
+}
+
+/// The top of the repository that a directory is in.
+fn repository(interpreter: &Interpreter<'_>, cwd: &Path) -> Option<PathBuf> {
+    let disk = interpreter.environment.disk;
+    cwd.ancestors().find(|directory| disk.kind(&directory.join(".git")).is_some()).map(Path::to_owned)
+}
+
+/// Why git may run a program in this repository, if it may.
+fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Option<&Path>) -> Option<String> {
+    let Some(cwd) = cwd else { return Some("git's repository is not known".to_owned()) };
+    if interpreter.made_below(".git") || interpreter.made("HEAD") || interpreter.made("config") || interpreter.made(".gitattributes") {
+        return Some("the same command changes the repository's settings".to_owned());
+    }
+    let disk = interpreter.environment.disk;
+    // A directory with these is a repository of its own, whose settings count.
+    if cwd.ancestors().take_while(|directory| Some(*directory) != top).any(|directory| {
+        disk.kind(&directory.join("HEAD")).is_some() && disk.kind(&directory.join("objects")).is_some()
+    }) {
+        return Some("a bare repository lies in the way".to_owned());
+    }
+    let top = top?;
+    let mut git = top.join(".git");
+    // That of a work tree or a submodule is elsewhere.
+    if let Some(text) = disk.text(&git, MAX_CONFIG_BYTES) {
+        git = top.join(text.trim().strip_prefix("gitdir:").unwrap_or_default().trim());
+        if let Some(shared) = disk.text(&git.join("commondir"), MAX_CONFIG_BYTES) {
+            git = git.join(shared.trim());
+        }
+    }
+    for name in ["config", "config.worktree"] {
+        let file = git.join(name);
+        let text = match (disk.kind(&file), disk.text(&file, MAX_CONFIG_BYTES)) {
+            (None, _) => continue,
+            (Some(_), Some(text)) => text.to_ascii_lowercase(),
+            (Some(_), None) => return Some("the repository's configuration can't be read".to_owned()),
+        };
+        if let Some(word) = STEERING.iter().find(|word| text.contains(**word)) {
+            return Some(format!("the repository's configuration sets {word}"));
+        }
+    }
+    let hooks = disk.names(&git.join("hooks"), 1024).unwrap_or_default();
+    let hook = hooks.iter().find(|name| !name.ends_with(".sample"))?;
+    Some(format!("the repository has the hook {hook}"))
+}
+
+/// A path of git's: `:(…)` and patterns stand for more than one.
+pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
+    match word.text() {
+        Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => {
+            let top = Argument::known(".");
+            call.touch(access, &top, Depth::Tree);
+            call.interpreter.unsure(access, format!("{text} stands for several paths"));
+        }
+        _ => call.touch(access, word, Depth::Tree),
+    }
+}
+
+/// A remote: its name, or an address.
+pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
+    let Some(text) = word.text().map(str::to_owned) else {
+        return call.interpreter.unsure(Aspect::Network, format!("{} is only known when it runs", word.shown));
+    };
+    if text.contains("::") {
+        return call.interpreter.unsure_all(format!("{text} runs a program"));
+    }
+    let local = text.starts_with(['/', '.']) || text.starts_with("file:");
+    match network::host_of_copy(&text) {
+        _ if local => call.touch(Access::Read, &Argument::known(text.trim_start_matches("file://")), Depth::Tree),
+        Some(host) => call.interpreter.contact(&host),
+        None if text.contains("://") => call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear")),
+        None => call.interpreter.contact(&text),
+    }
+}

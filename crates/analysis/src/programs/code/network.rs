@@ -1,0 +1,98 @@
+//! Addresses and hosts.
+
+use crate::programs::call::Call;
+use crate::programs::spec::{Access, Aspect, Depth};
+use crate::value::Argument;
+
+/// The host of an address with a scheme.
+pub(crate) fn host_of_url(word: &str) -> Option<String> {
+    let word = word.trim_matches(|char| matches!(char, '<' | '>' | '(' | ')' | '"' | '\'' | ',' | '.'));
+    let (_, rest) = word.split_once("://")?;
+    // What stands before a backslash is read differently by different programs.
+    if rest.split(['/', '?', '#']).next().unwrap_or_default().contains('\\') {
+        return None;
+    }
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    bare_host(authority)
+}
+
+/// The host of `user@host:port`.
+pub(crate) fn bare_host(authority: &str) -> Option<String> {
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '_' | ':');
+    (!host.is_empty() && host.chars().all(plain)).then(|| host.to_ascii_lowercase())
+}
+
+/// The host of `user@host:path`, or of an address.
+pub(crate) fn host_of_copy(word: &str) -> Option<String> {
+    if word.contains("://") {
+        return host_of_url(word);
+    }
+    let (host, _) = word.split_once(':').filter(|(host, _)| !host.contains('/') && !host.is_empty())?;
+    bare_host(host)
+}
+
+/// An address that is contacted; `file:` addresses are read.
+pub(crate) fn url(call: &mut Call<'_, '_>, word: &Argument) {
+    let Some(text) = word.text() else {
+        // The host may be known although the rest is not.
+        let known = host_of_url(&word.prefix).filter(|_| word.prefix.split("://").nth(1).is_some_and(|rest| rest.contains('/')));
+        return match known.filter(|_| !word.prefix.contains('@')) {
+            Some(host) => call.interpreter.contact(&host),
+            None => call.interpreter.unsure(Aspect::Network, format!("{} is only known when it runs", word.shown)),
+        };
+    };
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if text.contains(['{', '}', '[', ']', '\\', '%']) || text.contains(char::is_whitespace) {
+        // Globs and escapes make several hosts of one word.
+        let simple = host_of_url(text).filter(|_| !text.split("://").nth(1).unwrap_or(text).split('/').next().unwrap_or_default().contains(['{', '[', '%', '\\']));
+        return match simple.filter(|_| scheme.as_deref() != Some("file")) {
+            Some(host) => call.interpreter.contact(&host),
+            None => call.interpreter.unsure_all(format!("the address {text} may be read in several ways")),
+        };
+    }
+    match scheme.as_deref() {
+        Some("file") => {
+            let rest = text.split_once("://").map_or("", |(_, rest)| rest);
+            let path = rest.find('/').map_or(rest, |at| &rest[at..]).to_owned();
+            call.interpreter.touch_text(Access::Read, &path, Depth::Itself, &call.state);
+        }
+        None if text.to_ascii_lowercase().starts_with("file:") => {
+            let path = text["file:".len()..].to_owned();
+            call.interpreter.touch_text(Access::Read, &path, Depth::Itself, &call.state);
+        }
+        Some(_) => match host_of_url(text) {
+            Some(host) => call.interpreter.contact(&host),
+            None => call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear")),
+        },
+        None => host(call, word),
+    }
+}
+
+/// A host that is contacted.
+pub(crate) fn host(call: &mut Call<'_, '_>, word: &Argument) {
+    let found = word.text().and_then(|text| match text.contains("://") {
+        true => host_of_url(text),
+        false => bare_host(text.split(['/', '?', '#']).next().unwrap_or_default()),
+    });
+    match found {
+        Some(host) => call.interpreter.contact(&host),
+        None => call.interpreter.unsure(Aspect::Network, format!("the host of {} is not clear", word.shown)),
+    }
+}
+
+/// `host:path`, or a path of this machine.
+pub(crate) fn remote(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
+    match word.text() {
+        Some(text) if text.contains(':') => match host_of_copy(text) {
+            Some(host) => call.interpreter.contact(&host),
+            None => call.touch(access, word, Depth::Tree),
+        },
+        Some(_) => call.touch(access, word, Depth::Tree),
+        None => call.interpreter.unsure_all(format!("{} is only known when it runs", word.shown)),
+    }
+}

@@ -1,0 +1,84 @@
+//! Statements for databases: whether they only look.
+
+use crate::observer::Fact;
+use crate::programs::call::Call;
+use crate::programs::spec::Verb;
+use crate::value::Argument;
+
+pub(super) fn run(call: &mut Call<'_, '_>) {
+    call.by_file();
+}
+
+/// A statement, as far as it can be read.
+pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
+    let Some(service) = call.body.service.clone() else {
+        return call.interpreter.unsure_all(format!("{}: which database it is about is not known", call.name));
+    };
+    let verb = word.text().map(str::to_owned).and_then(|text| classify(&text));
+    match verb {
+        Some(verb) => call.interpreter.tell(&Fact::Service { name: &service, verb }),
+        None => call.interpreter.unsure_all(format!("what the statement for {} does is not clear", call.name)),
+    }
+}
+
+/// What a statement does; nothing if that can't be told.
+fn classify(text: &str) -> Option<Verb> {
+    const READS: [&str; 10] = ["SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VALUES", "TABLE", "WITH", "PRAGMA", "FROM"];
+    const WRITES: [&str; 10] = ["INSERT", "UPDATE", "CREATE", "ALTER", "REPLACE", "MERGE", "GRANT", "REVOKE", "COMMENT", "RENAME"];
+    const DELETES: [&str; 3] = ["DELETE", "DROP", "TRUNCATE"];
+    /// Words that a statement which only reads does not have: they write, load or run something.
+    const ODD: [&str; 34] = [
+        "INTO", "OUTFILE", "DUMPFILE", "LOAD", "LOAD_FILE", "COPY", "EXECUTE", "EXEC", "CALL", "DO", "ATTACH", "INSTALL", "SET", "IMPORT", "EXPORT",
+        "WRITEFILE", "READFILE", "LOAD_EXTENSION", "PG_READ_FILE", "PG_LS_DIR", "LO_IMPORT", "LO_EXPORT", "DBLINK", "XP_CMDSHELL",
+        "PG_TERMINATE_BACKEND", "PG_CANCEL_BACKEND", "SETVAL", "NEXTVAL", "SLEEP", "BENCHMARK", "READ_CSV", "READ_PARQUET", "READ_JSON", "EDIT",
+    ];
+    let plain = without_quotes(text)?;
+    let mut strongest = None;
+    for statement in plain.split(';').map(str::trim).filter(|statement| !statement.is_empty()) {
+        let words: Vec<String> = statement
+            .split(|char: char| !(char.is_alphanumeric() || char == '_'))
+            .filter(|word| !word.is_empty())
+            .map(str::to_ascii_uppercase)
+            .collect();
+        let first = words.first()?.as_str();
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        if statement.starts_with(['.', '\\', '!']) || has(&ODD[..]) && !WRITES.contains(&first) {
+            return None;
+        }
+        // A pragma with a value, and anything that analyses by running, writes.
+        let odd_read = (first == "PRAGMA" && statement.contains(['=', '('])) || (first == "EXPLAIN" && has(&["ANALYZE", "ANALYSE"]));
+        let verb = if DELETES.contains(&first) || has(&DELETES) && !odd_read && READS.contains(&first) {
+            Verb::Delete
+        } else if READS.contains(&first) && !odd_read {
+            if has(&WRITES) { Verb::Write } else { Verb::Read }
+        } else if WRITES.contains(&first) {
+            Verb::Write
+        } else {
+            return None;
+        };
+        let weight = |verb: &Verb| matches!(verb, Verb::Write) as u8 + 2 * matches!(verb, Verb::Delete) as u8;
+        strongest = strongest.filter(|known| weight(known) >= weight(&verb)).or(Some(verb));
+    }
+    strongest
+}
+
+/// The text without what stands in quotes; nothing if there are comments or quotes without an end.
+fn without_quotes(text: &str) -> Option<String> {
+    if ["--", "/*", "#", "\\", "`", "$$"].iter().any(|sign| text.contains(sign)) {
+        return None;
+    }
+    let mut plain = String::new();
+    let mut quote = None;
+    for char in text.chars() {
+        match quote {
+            Some(open) if char == open => quote = None,
+            Some(_) => {}
+            None if matches!(char, '\'' | '"') => {
+                quote = Some(char);
+                plain.push(' ');
+            }
+            None => plain.push(char),
+        }
+    }
+    quote.is_none().then_some(plain)
+}
