@@ -21,7 +21,8 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 12] = [
+const CODE_ROLES: [&str; 14] = [
+    "remote-list", "output-format",
     "curl-data", "curl-header", "curl-form", "sql", "pathspec", "pathspec-read", "pathspec-write", "pathspec-delete",
     "git-remote", "rev", "assignment", "directory",
 ];

@@ -358,6 +358,11 @@ impl Observer for EffectsBuilder<'_> {
     }
 }
 
+/// The host of an address.
+pub fn host_of_url(text: &str) -> Option<String> {
+    crate::programs::host_of_url(text)
+}
+
 /// What a shell command does when it is run in a directory.
 pub fn effects_of_command(text: &str, place: &CallPlace<'_>, environment: Environment<'_>) -> Effects {
     let mut builder = EffectsBuilder::new(place.project, environment.disk);

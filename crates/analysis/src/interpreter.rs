@@ -174,6 +174,8 @@ pub(crate) struct Interpreter<'a> {
     calls: Vec<std::rc::Rc<str>>,
     /// The variables that the current function has declared as its own.
     locals: Vec<String>,
+    /// Whether a repository was cloned, whose settings are not known.
+    pub(crate) clones: bool,
     /// Whether what is touched stands for everything in a tree.
     pub(crate) tree_depth: bool,
     /// How many pipelines and background jobs the current command is in.
@@ -209,6 +211,7 @@ impl<'a> Interpreter<'a> {
             locals: Vec::new(),
             apart: 0,
             tree_depth: false,
+            clones: false,
         }
     }
 

@@ -10,6 +10,7 @@ pub mod disk;
 pub mod effects;
 pub mod interpreter;
 pub mod observer;
+pub mod patch;
 pub mod paths;
 pub mod programs;
 pub mod state;

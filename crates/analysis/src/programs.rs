@@ -8,7 +8,9 @@ pub mod spec;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use spec::{Body, Program, Role};
+pub(crate) use code::network::host_of_url;
+use crate::observer::Aspects;
+use spec::{Body, OptionSpec, Program, Role};
 
 include!(concat!(env!("OUT_DIR"), "/index.rs"));
 
@@ -78,13 +80,31 @@ impl Program {
     }
 }
 
+impl OptionSpec {
+    /// Whether it does nothing by itself.
+    pub(crate) fn is_inert(&self) -> bool {
+        self.does.is_empty() && self.values.iter().flatten().all(|role| *role == Role::Text)
+    }
+}
+
 impl Body {
     pub(crate) fn is_inert(&self) -> bool {
-        let text = |roles: &Vec<Role>| roles.iter().all(|role| *role == Role::Text);
-        self.code.is_none()
-            && self.does.is_empty()
-            && self.cases.is_empty()
-            && self.options.iter().all(|option| option.does.is_empty() && option.values.iter().all(text))
-            && self.operands.as_ref().is_some_and(|operands| operands.iter().all(|operand| text(&operand.roles)))
+        self.does.is_empty() && self.cases.is_empty() && self.aspects_of_words() == Aspects::NONE
+    }
+
+    /// What words that are not known could make it do.
+    pub(crate) fn aspects_of_words(&self) -> Aspects {
+        let operands = std::iter::once(&self.operands).chain(self.cases.iter().map(|case| &case.operands)).flatten().flatten();
+        let does = self.cases.iter().filter_map(|case| case.does.as_ref()).any(|does| !does.is_empty());
+        if self.code.is_some() || does || self.operands.is_none() || self.options.iter().any(|option| !option.is_inert()) {
+            return Aspects::ALL;
+        }
+        operands.flat_map(|operand| &operand.roles).fold(Aspects::NONE, |all, role| match role {
+            Role::Text => all,
+            Role::Path(access, _) => all.and((*access).into()),
+            Role::Process => all.and(spec::Aspect::Processes.into()),
+            Role::Url | Role::Host => all.and(Aspects::of(&[spec::Aspect::Network, spec::Aspect::Reads])),
+            _ => Aspects::ALL,
+        })
     }
 }

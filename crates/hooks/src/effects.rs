@@ -1,200 +1,82 @@
-//! What a tool call does, as far as its name and its arguments tell: the commands it runs, what it reads, writes, deletes
-//! and talks to, and whether that is all.
+//! What a tool call does, as far as its name and its arguments tell.
 //!
-//! It runs nothing. A shell's command line is walked through as the shell would run it (`walk.rs`, on the one reader of
-//! shell text), by a table of what programs do (`programs.rs`); whatever is in neither may do anything, and that is said.
-//! Paths are looked up on the disk, so that a link is known for what it leads to (`paths.rs`).
+//! A shell command is analysed by `hookwright-analysis`; the other tools say what they touch in their arguments.
 
-mod archives;
-mod builtins;
-mod edits;
-mod finds;
-mod git;
-mod options;
-mod paths;
-mod programs;
-mod remote;
-mod transfer;
-mod walk;
-
-use std::collections::HashSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use serde::ser::SerializeStruct;
-use serde::{Serialize, Serializer};
+use hookwright_analysis::budget::Budget;
+use hookwright_analysis::disk::RealDisk;
+use hookwright_analysis::effects::EffectsBuilder;
+use hookwright_analysis::interpreter::{Environment, interpret};
+use hookwright_analysis::observer::Aspects;
+use hookwright_analysis::programs::Programs;
+use hookwright_analysis::programs::spec::{Access, Depth};
+use hookwright_analysis::state::State;
+use hookwright_analysis::syntax::Dialect;
 use serde_json::{Map, Value};
 
-pub use paths::{PathResolver, Touched};
+pub use hookwright_analysis::effects::{CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
+pub use hookwright_analysis::programs::spec::Aspect;
 
 use crate::patch::{self, FileChange};
-use crate::shell::{Budget, Field, TOO_MUCH_WORK};
-use paths::Paths;
 
-/// What it costs to look a path up on the disk.
-const UNITS_PER_PATH: usize = 512;
+type ResolveFn = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
 
-/// Where a call would run.
-#[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    /// Relative paths start here.
-    pub cwd: &'a Path,
-    /// The project: paths in it are told from here on.
-    pub project: &'a Path,
-    /// What `~` stands for, if that is known.
-    pub home: Option<&'a Path>,
+/// Resolves the paths of one tool call. A caller that opens files by the same answers gives it to the engine, so that a
+/// link that changes between the judgement and the act changes neither.
+#[derive(Clone, Default)]
+pub struct PathResolver(Option<Arc<ResolveFn>>);
+
+impl PathResolver {
+    /// A resolver for absolute paths; `None` leaves a path to the engine.
+    pub fn new(resolve: impl Fn(&Path) -> Option<PathBuf> + Send + Sync + 'static) -> Self {
+        PathResolver(Some(Arc::new(resolve)))
+    }
+
+    fn resolve(&self, path: &Path) -> Option<PathBuf> {
+        self.0.as_ref()?(path)
+    }
 }
 
-/// One kind of effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Aspect {
-    /// What it runs.
-    Commands,
-    /// What it reads.
-    Reads,
-    /// What it writes.
-    Writes,
-    /// What it deletes.
-    Deletes,
-    /// What it talks to.
-    Network,
+impl fmt::Debug for PathResolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PathResolver").field(&self.0.is_some()).finish()
+    }
 }
 
-impl Aspect {
-    const ALL: [Aspect; 5] = [Aspect::Commands, Aspect::Reads, Aspect::Writes, Aspect::Deletes, Aspect::Network];
-}
-
-/// What a call does. Each list may hold more than really happens, and holds everything unless it is in doubt.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effects {
-    /// The commands that it runs, those that others run for it included.
-    pub commands: Vec<Command>,
-    /// What it reads because it is told to; not what programs load by themselves.
-    pub reads: Vec<Touched>,
-    /// What it makes or changes.
-    pub writes: Vec<Touched>,
-    /// What it removes.
-    pub deletes: Vec<Touched>,
-    /// Whom it talks to: hosts, or the name of a remote or a program where no host is told.
-    pub network: Vec<String>,
-    doubts: Doubts,
-    reason: Option<&'static str>,
-}
-
-/// One command of a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
-    /// The program and its arguments; nothing where only the running shell knows the word.
-    pub words: Vec<Option<String>>,
-    /// The same as text, with expansions as they stand.
-    pub shown: Vec<String>,
-}
-
-/// Which lists may not be complete.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Doubts(u8);
-
-impl Effects {
-    /// What a call of a tool does, by its canonical name.
-    pub fn of(tool: &str, args: &Map<String, Value>, place: &Place<'_>) -> Effects {
-        Self::resolved(tool, args, place, &PathResolver::default())
-    }
-
-    /// The same where the caller resolves the paths of its tools itself.
-    pub fn resolved(tool: &str, args: &Map<String, Value>, place: &Place<'_>, resolver: &PathResolver) -> Effects {
-        let budget = Budget::new();
-        let paths = Paths::new(place, resolver);
-        let mut found = Finder { effects: Effects::default(), paths, seen: HashSet::new(), budget };
-        found.call(tool, args, place);
-        if found.budget.is_spent() {
-            found.effects.give_up(TOO_MUCH_WORK);
-        }
-        found.effects
-    }
-
-    /// The arguments of a call that tell what it does: a copy of them costs little, whatever the call writes.
-    pub(crate) fn telling_args(tool: &str, args: &Map<String, Value>) -> Map<String, Value> {
-        const TELLING: [&str; 6] = ["command", "dir_path", "file_path", "include", "url", "prompt"];
-        let tells = |name: &str| tool == "apply_patch" || TELLING.contains(&name);
-        args.iter().filter(|(name, _)| tells(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-    }
-
-    /// The effects of a call that could not be looked at: everything is in doubt.
-    pub(crate) fn unknown(reason: &'static str) -> Effects {
-        let mut effects = Effects::default();
-        effects.give_up(reason);
-        effects
-    }
-
-    /// Why the call was not looked at to its end, if it was not.
-    pub fn reason(&self) -> Option<&'static str> {
-        self.reason
-    }
-
-    fn give_up(&mut self, reason: &'static str) {
-        self.doubt_all();
-        self.reason = Some(reason);
-    }
-
-    /// Whether every list is complete.
-    pub fn is_certain(&self) -> bool {
-        self.doubts == Doubts::default()
-    }
-
-    /// Whether there may be more of this kind.
-    pub fn may_hold_more(&self, aspect: Aspect) -> bool {
-        self.doubts.0 & bit(aspect) != 0
-    }
-
-    /// The lists that may not be complete.
-    pub fn unsure(&self) -> impl Iterator<Item = Aspect> {
-        Aspect::ALL.into_iter().filter(|aspect| self.may_hold_more(*aspect))
-    }
-
-    fn doubt(&mut self, aspect: Aspect) {
-        self.doubts.0 |= bit(aspect);
-    }
-
-    fn doubt_all(&mut self) {
-        Aspect::ALL.into_iter().for_each(|aspect| self.doubt(aspect));
-    }
-
-    fn list(&mut self, aspect: Aspect) -> Option<&mut Vec<Touched>> {
-        match aspect {
-            Aspect::Reads => Some(&mut self.reads),
-            Aspect::Writes => Some(&mut self.writes),
-            Aspect::Deletes => Some(&mut self.deletes),
-            Aspect::Commands | Aspect::Network => None,
+impl PartialEq for PathResolver {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => false,
         }
     }
 }
 
-fn bit(aspect: Aspect) -> u8 {
-    1 << aspect as u8
+impl Eq for PathResolver {}
+
+/// What a call of a tool does, by its canonical name. A caller that resolves the paths of its tools itself says how.
+pub fn call_effects(
+    tool: &str,
+    args: &Map<String, Value>,
+    place: &CallPlace<'_>,
+    resolver: &PathResolver,
+) -> Effects {
+    let disk = RealDisk;
+    let builder = EffectsBuilder::new(place.project, &disk);
+    let mut call = ToolCall { builder, place: *place, resolver };
+    call.analyse(tool, args);
+    call.builder.effects
 }
 
-impl Serialize for Effects {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let unsure: Vec<Aspect> = self.unsure().collect();
-        let mut fields = serializer.serialize_struct("Effects", 6 + usize::from(!unsure.is_empty()))?;
-        fields.serialize_field("commands", &self.commands)?;
-        fields.serialize_field("reads", &self.reads)?;
-        fields.serialize_field("writes", &self.writes)?;
-        fields.serialize_field("deletes", &self.deletes)?;
-        fields.serialize_field("network", &self.network)?;
-        fields.serialize_field("certain", &unsure.is_empty())?;
-        if !unsure.is_empty() {
-            fields.serialize_field("unsure", &unsure)?;
-        }
-        fields.end()
-    }
-}
-
-impl Serialize for Command {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.shown.serialize(serializer)
-    }
+/// The arguments of a call that tell what it does: a copy of them costs little, whatever the call writes.
+pub(crate) fn telling_args(tool: &str, args: &Map<String, Value>) -> Map<String, Value> {
+    const TELLING: [&str; 6] = ["command", "dir_path", "file_path", "include", "url", "prompt"];
+    let tells = |name: &str| tool == "apply_patch" || TELLING.contains(&name);
+    args.iter().filter(|(name, _)| tells(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// The path that a glob pattern begins with, up to its first wildcard.
@@ -205,144 +87,113 @@ pub fn fixed_part(pattern: &str) -> &str {
     }
 }
 
-/// Gathers effects.
-struct Finder<'p> {
-    effects: Effects,
-    paths: Paths<'p>,
-    /// What is in the lists already.
-    seen: HashSet<(Aspect, PathBuf, bool)>,
-    budget: Budget,
+struct ToolCall<'p> {
+    builder: EffectsBuilder<'p>,
+    place: CallPlace<'p>,
+    resolver: &'p PathResolver,
 }
 
-impl Finder<'_> {
-    fn call(&mut self, tool: &str, args: &Map<String, Value>, place: &Place<'_>) {
+impl ToolCall<'_> {
+    fn analyse(&mut self, tool: &str, args: &Map<String, Value>) {
         let text = |name: &str| args.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
         match tool {
-            "run_shell_command" => {
-                let directory = text("dir_path").map(|path| place.cwd.join(path));
-                self.paths.start_in(directory.as_deref().unwrap_or(place.cwd));
-                match args.get("command").and_then(Value::as_str) {
-                    Some(command) => walk::walk(self, command, directory.as_deref().unwrap_or(place.cwd), place.home),
-                    None => self.effects.doubt_all(),
-                }
-            }
-            "write_file" | "replace" => self.argument(Aspect::Writes, text("file_path"), place),
-            "read_file" => self.argument(Aspect::Reads, text("file_path"), place),
-            "list_directory" => self.argument(Aspect::Reads, text("dir_path"), place),
+            "run_shell_command" => match args.get("command").and_then(Value::as_str) {
+                Some(command) => self.shell_command(command, text("dir_path")),
+                None => self.doubt(Aspects::ALL, "the call has no command"),
+            },
+            "write_file" | "replace" => self.argument(Access::Write, text("file_path")),
+            "read_file" => self.argument(Access::Read, text("file_path")),
+            "list_directory" => self.argument(Access::Read, text("dir_path")),
             "glob" | "search_file_content" => {
-                let path = place.cwd.join(text("dir_path").unwrap_or("."));
-                self.touch(Aspect::Reads, &path, Depth::All);
+                let path = self.place.cwd.join(text("dir_path").unwrap_or("."));
+                // A search may be for one file.
+                let depth = if path.is_file() { Depth::Itself } else { Depth::Tree };
+                self.touch(Access::Read, &path, depth);
             }
-            "read_many_files" => self.many_files(args, place),
+            "read_many_files" => self.many_files(args),
             "web_fetch" => self.fetches(&text("url").or(text("prompt")).unwrap_or_default().replace('`', " ")),
-            "google_web_search" => self.effects.network.push(tool.to_owned()),
+            "google_web_search" => self.builder.contact(tool),
             "save_memory" => {
-                // Which file that is, the settings say.
-                self.effects.doubt(Aspect::Writes);
-                if let Some(home) = place.home {
-                    self.touch(Aspect::Writes, &home.join(".gemini/GEMINI.md"), Depth::Itself);
+                self.doubt(Aspect::Writes, "the settings say which file holds the memory");
+                if let Some(home) = self.place.home {
+                    self.touch(Access::Write, &home.join(".gemini/GEMINI.md"), Depth::Itself);
                 }
             }
             "apply_patch" => match args.values().filter_map(Value::as_str).find(|text| patch::is_patch(text)) {
-                Some(text) => self.patch(text, Some(place.cwd)),
-                None => self.effects.doubt_all(),
+                Some(text) => self.patch(text),
+                None => self.doubt(Aspects::ALL, "the call has no patch"),
             },
             // What a sub-agent calls is judged when it does; the others only tell the model or the user something.
             "delegate_to_agent" | "write_todos" | "activate_skill" | "list_mcp_resources" => {}
-            _ => self.effects.doubt_all(),
+            _ => self.doubt(Aspects::ALL, "what the tool does is not known"),
         }
+    }
+
+    fn doubt(&mut self, aspects: impl Into<Aspects>, reason: &str) {
+        self.builder.effects.doubt(aspects, reason);
+    }
+
+    fn shell_command(&mut self, command: &str, directory: Option<&str>) {
+        let directory = directory.map_or_else(|| self.place.cwd.to_owned(), |path| self.place.cwd.join(path));
+        // A command resolves its own paths when it runs; only the directory that it starts in is known before.
+        if let Some(real) = self.resolver.resolve(&directory) {
+            self.builder.set_resolved(directory.clone(), real);
+        }
+        let environment = Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: self.place.home };
+        let state = State::new(&directory, Dialect::Bash);
+        interpret(command, state, environment, &Budget::default(), &mut self.builder);
     }
 
     /// A file that an argument names.
-    fn argument(&mut self, aspect: Aspect, path: Option<&str>, place: &Place<'_>) {
+    fn argument(&mut self, access: Access, path: Option<&str>) {
         match path {
-            Some(path) => self.touch(aspect, &place.cwd.join(path), Depth::Itself),
-            None => self.effects.doubt(aspect),
+            Some(path) => self.touch(access, &self.place.cwd.join(path), Depth::Itself),
+            None => self.doubt(access, "the call names no file"),
         }
     }
 
-    fn many_files(&mut self, args: &Map<String, Value>, place: &Place<'_>) {
-        let Some(patterns) = args.get("include").and_then(Value::as_array) else {
-            return self.effects.doubt(Aspect::Reads);
-        };
-        for pattern in patterns {
-            let Some(pattern) = pattern.as_str() else { return self.effects.doubt(Aspect::Reads) };
-            self.touch(Aspect::Reads, &place.cwd.join(fixed_part(pattern)), Depth::All);
+    fn touch(&mut self, access: Access, path: &Path, depth: Depth) {
+        match self.resolver.resolve(path) {
+            Some(real) => self.builder.touch_resolved(access, path, &real, depth),
+            None => self.builder.touch(access, path, depth),
+        }
+    }
+
+    fn many_files(&mut self, args: &Map<String, Value>) {
+        let patterns = args.get("include").and_then(Value::as_array);
+        let texts: Option<Vec<&str>> = patterns.and_then(|patterns| patterns.iter().map(Value::as_str).collect());
+        let Some(texts) = texts else { return self.doubt(Aspect::Reads, "the call names no files") };
+        for pattern in texts {
+            self.touch(Access::Read, &self.place.cwd.join(fixed_part(pattern)), Depth::Tree);
         }
     }
 
     /// The hosts of the addresses in a text.
     fn fetches(&mut self, text: &str) {
-        let hosts: Vec<String> = text.split_whitespace().filter_map(remote::host_of_url).collect();
+        let hosts: Vec<String> = text.split_whitespace().filter_map(hookwright_analysis::effects::host_of_url).collect();
         if hosts.is_empty() {
-            self.effects.doubt(Aspect::Network);
+            self.doubt(Aspect::Network, "the call names no address");
         }
-        hosts.into_iter().for_each(|host| self.talk(host));
+        hosts.iter().for_each(|host| self.builder.contact(host));
     }
 
-    /// What a patch does to files, from a directory on.
-    fn patch(&mut self, text: &str, cwd: Option<&Path>) {
-        let (Ok(changes), Some(cwd)) = (patch::parse(text), cwd) else {
-            self.effects.doubt(Aspect::Writes);
-            return self.effects.doubt(Aspect::Deletes);
+    fn patch(&mut self, text: &str) {
+        let Ok(changes) = patch::parse(text) else {
+            return self.doubt(Aspects::of(&[Aspect::Writes, Aspect::Deletes]), "the patch is not understood");
         };
         for change in changes {
-            let path = cwd.join(change.path());
+            let path = self.place.cwd.join(change.path());
             match change {
-                FileChange::Add { .. } => self.touch(Aspect::Writes, &path, Depth::Itself),
-                FileChange::Delete { .. } => self.touch(Aspect::Deletes, &path, Depth::Itself),
-                FileChange::Update { moved_to: None, .. } => self.touch(Aspect::Writes, &path, Depth::Itself),
+                FileChange::Add { .. } => self.touch(Access::Write, &path, Depth::Itself),
+                FileChange::Delete { .. } => self.touch(Access::Delete, &path, Depth::Itself),
+                FileChange::Update { moved_to: None, .. } => self.touch(Access::Write, &path, Depth::Itself),
                 FileChange::Update { moved_to: Some(to), .. } => {
-                    self.touch(Aspect::Deletes, &path, Depth::Itself);
-                    self.touch(Aspect::Writes, &cwd.join(to), Depth::Itself);
+                    self.touch(Access::Delete, &path, Depth::Itself);
+                    self.touch(Access::Write, &self.place.cwd.join(to), Depth::Itself);
                 }
             }
         }
     }
-
-    /// Something happens to a path: it is listed as it is written, and as what it leads to.
-    fn touch(&mut self, aspect: Aspect, path: &Path, depth: Depth) {
-        if let Some(peer) = paths::network_device(path) {
-            return self.talk(peer);
-        }
-        if paths::is_device(path) {
-            return;
-        }
-        if paths::is_of_a_process(path) {
-            return self.effects.doubt(aspect);
-        }
-        if !self.budget.spend(UNITS_PER_PATH + path.as_os_str().len()) {
-            return;
-        }
-        let touched = self.paths.touched(path, depth, aspect);
-        if let Some(list) = self.effects.list(aspect) {
-            for one in touched {
-                if self.seen.insert((aspect, one.path.clone(), one.deep)) {
-                    list.push(one);
-                }
-            }
-        }
-    }
-
-    fn talk(&mut self, peer: String) {
-        if self.budget.spend(UNITS_PER_PATH + self.effects.network.len()) && !self.effects.network.contains(&peer) {
-            self.effects.network.push(peer);
-        }
-    }
-}
-
-/// How much of a path something happens to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Depth {
-    /// The file or the directory itself.
-    Itself,
-    /// Everything in it as well.
-    All,
-}
-
-/// The words of a command from one place on that are known, or nothing.
-fn known(words: &[Field]) -> Option<Vec<&str>> {
-    words.iter().map(Option::as_deref).collect()
 }
 
 #[cfg(test)]

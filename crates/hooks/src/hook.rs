@@ -172,7 +172,7 @@ impl Hook {
     }
 
     /// Why the hook runs on a call with these effects, if it does.
-    pub(crate) fn match_reason(&self, effects: &Effects, place: &effects::Place<'_>) -> Option<MatchReason> {
+    pub(crate) fn match_reason(&self, effects: &Effects, place: &effects::CallPlace<'_>) -> Option<MatchReason> {
         let mut reason = MatchReason::Always;
         for when in &self.when {
             match (when.match_effects(effects, place, self.is_guard())?, &reason) {

@@ -66,7 +66,7 @@ mod hook;
 pub mod jsonc;
 mod matching;
 mod on_error;
-pub mod patch;
+pub use hookwright_analysis::patch;
 mod registry;
 mod running;
 #[cfg(feature = "schema")]
@@ -82,7 +82,9 @@ pub use bridge_call::{BridgeCall, NoAnswerPolicy};
 pub use config::{DeclaredLayer, FileKind, HooksConfig, Layer, OnUnknown, parse_layer, parse_layer_document};
 pub use diagnostic::{Diagnostic, FileLocation, Severity, SourceSpan, SourceText};
 pub use dialect::{Dialect, PermissionRule};
-pub use effects::{Aspect, Command, Effects, PathResolver, Place as CallPlace, Touched, fixed_part};
+pub use effects::{
+    Aspect, CallPlace, Command, Effects, Flow, PathResolver, RepositoryEffect, Touched, call_effects, fixed_part,
+};
 pub use engine::{HookEngine, HookEngineBuilder};
 pub use event::chunks::{ChunkGranularity, ChunkSplitter, ChunkUnit};
 pub use event::growing_text::GrowingText;

@@ -151,9 +151,40 @@ struct WhenSchema {
     commands: Option<Vec<String>>,
     /// Hosts that it talks to, with `*`.
     network: Option<Vec<String>>,
+    /// Changes to a git repository: `index`, `commit`, `refs`, `config`, `discard`, or with what they are about:
+    /// `discard: branch *`.
+    repository: Option<Vec<String>>,
+    /// What is done to services, with `*`: `kubernetes:delete`, `*:write`.
+    services: Option<Vec<String>>,
+    /// What is sent a signal, with `*`.
+    processes: Option<Vec<String>>,
+    /// true: calls that run something as another user.
+    #[schemars(extend("const" = true))]
+    privileged: Option<bool>,
+    /// Data that goes somewhere.
+    flows: Option<Vec<FlowPatternSchema>>,
     /// false: calls of which not everything can be told.
     #[schemars(extend("const" = false))]
     certain: Option<bool>,
+}
+
+/// Data that goes from a source to a target.
+#[derive(JsonSchema)]
+#[schemars(rename = "FlowPattern", deny_unknown_fields)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct FlowPatternSchema {
+    /// Globs of paths, `env`, `env:NAME`, `clipboard` or `network`; missing: anything.
+    from: Option<OneOrManySchema>,
+    /// `network`, `network:HOST` or `run`, with `*`; missing: anywhere.
+    to: Option<OneOrManySchema>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "OneOrMany", untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum OneOrManySchema {
+    One(String),
+    Many(Vec<String>),
 }
 
 /// What a call does, as far as it can be told.
@@ -171,10 +202,60 @@ struct EffectsSchema {
     deletes: Vec<String>,
     /// Whom it talks to: hosts, or the name of a remote or a program.
     network: Vec<String>,
+    /// What becomes of a git repository beside its files: `index`, `commit`, `refs`, `config`, `discard: branch x`.
+    repository: Vec<String>,
+    /// What is done to services: `SERVICE:VERB`, with the verbs `read`, `write`, `delete` and `run`.
+    services: Vec<String>,
+    /// What is sent a signal.
+    processes: Vec<String>,
+    /// What runs as another user.
+    privileged: Vec<String>,
+    /// Data that goes to the network or into a program that runs it.
+    flows: Vec<FlowSchema>,
     /// Whether all of these lists are complete.
     certain: bool,
     /// The lists that may not be.
-    unsure: Option<Vec<crate::effects::Aspect>>,
+    unsure: Option<Vec<AspectSchema>>,
+}
+
+/// One kind of effect.
+#[derive(JsonSchema)]
+#[schemars(rename = "Aspect", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum AspectSchema {
+    /// What it runs.
+    Commands,
+    /// What it reads.
+    Reads,
+    /// What it writes.
+    Writes,
+    /// What it deletes.
+    Deletes,
+    /// What it talks to.
+    Network,
+    /// What becomes of a git repository beside its files.
+    Repository,
+    /// What is done to services.
+    Services,
+    /// What is sent a signal.
+    Processes,
+    /// What runs as another user.
+    Privileged,
+    /// Where data goes.
+    Flows,
+}
+
+/// Data that goes somewhere.
+#[derive(JsonSchema)]
+#[schemars(rename = "Flow")]
+#[allow(dead_code, reason = "only its schema is used")]
+struct FlowSchema {
+    /// A path, `env`, `env:NAME`, `clipboard` or `network:HOST`.
+    from: String,
+    /// `network:HOST` or `run:PROGRAM`.
+    to: String,
+    /// The program that sends or runs it.
+    via: String,
 }
 
 #[derive(JsonSchema)]

@@ -13,7 +13,7 @@ pub fn effects(input: &[u8]) {
     let place = CallPlace { cwd: project, project, home: Some(Path::new("/nowhere/home")) };
     let of = |tool: &str, argument: &str| {
         let args = Map::from_iter([(argument.to_owned(), Value::from(text))]);
-        let effects = Effects::of(tool, &args, &place);
+        let effects = call_effects(tool, &args, &place, &PathResolver::default());
         let all = || effects.reads.iter().chain(&effects.writes).chain(&effects.deletes);
         assert!(
             all().all(|one| one.path.is_absolute() && !one.path.components().any(|part| part == Component::ParentDir))

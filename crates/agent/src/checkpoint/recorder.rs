@@ -145,7 +145,7 @@ impl CheckpointRecorder {
         let place = CallPlace { cwd: root, project: root, home: Some(&self.home) };
         let workspace = touching.workspace.clone();
         let resolver = PathResolver::new(move |path| workspace.real_path(path));
-        let effects = Effects::resolved(touching.tool, touching.args, &place, &resolver);
+        let effects = call_effects(touching.tool, touching.args, &place, &resolver);
         let is_uncertain = effects.may_hold_more(Aspect::Writes) || effects.may_hold_more(Aspect::Deletes);
         let mut pending =
             CallTargets { paths: BTreeSet::new(), folders: Vec::new(), may_change_anything: is_uncertain };

@@ -1,6 +1,6 @@
 //! The words of a call, taken apart by the program's options. Only what the program's file lists is understood.
 
-use super::spec::{Body, OptionSpec, Program, SubCommand, Syntax};
+use super::spec::{Body, OptionSpec, Program, Role, SubCommand, Syntax};
 use crate::value::Argument;
 
 /// An option that was given.
@@ -69,6 +69,25 @@ pub(crate) fn parse<'p>(program: &'p Program, bodies: &[&'p Body], name: &str, w
     reader.parsed
 }
 
+/// Takes the words of a sub-command apart. Options before its last word are the program's, those behind it also its own.
+pub(crate) fn parse_command<'p>(
+    program: &'p Program,
+    command: &'p SubCommand,
+    name: &str,
+    words: &[Argument],
+    positions: &[usize],
+) -> Parsed<'p> {
+    let end = positions.last().map_or(0, |last| last + 1);
+    let before: Vec<Argument> =
+        words[..end].iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
+    let mut parsed = parse(program, &[&program.body], name, &before);
+    let bodies = [&command.body, &program.body];
+    let mut reader =
+        Reader { program, bodies: &bodies, name, words: &words[end..], at: 0, parsed: std::mem::take(&mut parsed), ended: false };
+    reader.read();
+    reader.parsed
+}
+
 struct Reader<'p, 'w> {
     program: &'p Program,
     bodies: &'w [&'p Body],
@@ -106,7 +125,15 @@ impl<'p> Reader<'p, '_> {
 
     fn operand(&mut self, word: &Argument) {
         self.parsed.operands.push(word.clone());
-        self.ended |= self.program.options_first;
+        self.ended |= self.program.options_first || self.runs_command();
+    }
+
+    /// Whether the operands are a command, whose options are its own.
+    fn runs_command(&self) -> bool {
+        let operands = self.bodies.first().and_then(|body| body.operands.as_ref());
+        operands.and_then(|operands| operands.last()).is_some_and(|last| {
+            last.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput))
+        })
     }
 
     fn specs(&self) -> impl Iterator<Item = &'p OptionSpec> + use<'p, '_> {
@@ -185,6 +212,11 @@ impl<'p> Reader<'p, '_> {
                 // Without its value the program only complains.
                 break;
             };
+            // Whether a word that looks like an option is a value differs between parsers, getopt aside.
+            let is_option = |text: &str| text.len() > 1 && text.starts_with('-') && !text[1..].starts_with(|char: char| char.is_ascii_digit());
+            if self.program.syntax != Syntax::Gnu && value.text().is_some_and(is_option) {
+                self.parsed.problems.push(format!("{} may be an option, or the value of {}", value.shown, spec.names.join(", ")));
+            }
             values.push(value.clone());
             self.at += 1;
         }
@@ -343,10 +375,13 @@ fn fit(pattern: &[String], words: &[&str]) -> Option<(usize, bool)> {
 }
 
 fn fits_word(pattern: &str, word: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == word,
-        Some((head, tail)) => {
-            word.len() >= head.len() + tail.len() && word.starts_with(head) && word.ends_with(tail)
-        }
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == word };
+    let Some(mut left) = word.strip_prefix(head) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let last = parts.pop().unwrap_or_default();
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
     }
+    left.ends_with(last)
 }

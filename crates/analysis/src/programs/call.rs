@@ -51,9 +51,7 @@ impl<'c, 'a> Call<'c, 'a> {
                 call.carry_out();
             }
             Command::Found { command, positions } => {
-                let rest: Vec<Argument> =
-                    args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
-                let parsed = arguments::parse(program, &[&command.body, &program.body], name, &rest);
+                let parsed = arguments::parse_command(program, command, name, args, &positions);
                 let mut call = Call { interpreter, name, program, body: &command.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
                 if command_goes_on(program, args, &positions) {
                     call.interpreter.unsure_all(format!("options stand between the words of a command of {name}"));
@@ -74,6 +72,9 @@ impl<'c, 'a> Call<'c, 'a> {
     /// What the file says.
     pub(crate) fn carry_out(&mut self) {
         self.privileged |= self.body.does.contains(&Effect::Privileged);
+        // Whether `--help` comes before or after what another option does is not known.
+        let acts = |given: &arguments::Given<'_>| !given.spec.ends && !given.spec.is_inert();
+        self.parsed.ends &= !self.parsed.options.iter().any(acts);
         self.before_code();
         if self.parsed.ends {
             return;
@@ -92,10 +93,12 @@ impl<'c, 'a> Call<'c, 'a> {
         if self.parsed.ends {
             return;
         }
-        if let Some(word) = self.parsed.unclear.take()
-            && !self.body.is_inert()
-        {
-            self.interpreter.unsure_all(format!("{word} is only known when it runs, and may be an option of {}", self.name));
+        if let Some(word) = self.parsed.unclear.take() {
+            let aspects = self.body.aspects_of_words();
+            if aspects != Aspects::NONE {
+                let reason = format!("{word} is only known when it runs, and may be any word of {}", self.name);
+                self.interpreter.unsure(aspects, reason);
+            }
         }
         if self.parsed.options.iter().any(|given| given.spec.file_value) {
             let names_file = |word: &Argument| {
@@ -123,7 +126,7 @@ impl<'c, 'a> Call<'c, 'a> {
             .collect();
         for (values, does) in given {
             for (roles, value) in values {
-                roles.iter().for_each(|role| self.role(role, std::slice::from_ref(&value)));
+                self.roles(&roles, &value);
             }
             does.iter().for_each(|effect| self.effect(effect));
         }
@@ -177,13 +180,24 @@ impl<'c, 'a> Call<'c, 'a> {
                 Count::One | Count::Optional => usize::from(!left.is_empty()),
             };
             let (now, rest) = left.split_at(count);
-            for word in now {
-                operand.roles.iter().for_each(|role| self.role(role, std::slice::from_ref(word)));
-            }
+            now.iter().for_each(|word| self.roles(&operand.roles, word));
             left = rest;
         }
         if let Some(word) = left.first() {
             self.interpreter.unsure_all(format!("what {} does with {} is not known", self.name, word.shown));
+        }
+    }
+
+    /// All that a word is; one that is a path or `host:path` is only one of both.
+    fn roles(&mut self, roles: &[Role], word: &Argument) {
+        let is_either = roles.contains(&Role::Remote) && roles.len() > 1;
+        let is_remote = word.text().is_some_and(|text| code::network::host_of_copy(text).is_some());
+        for role in roles {
+            match role {
+                Role::Remote if is_either && !is_remote && word.text().is_some() => {}
+                Role::Path(..) if is_either && is_remote => {}
+                role => self.role(role, std::slice::from_ref(word)),
+            }
         }
     }
 

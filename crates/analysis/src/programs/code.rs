@@ -15,17 +15,19 @@ mod sql;
 mod ssh;
 
 use super::call::Call;
-use super::spec::Access;
+use super::spec::{self, Access};
 use crate::value::Argument;
 
 /// The code that program files may name.
 const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
+    ("apply-patch", patch::apply),
     ("awk", awk::run),
     ("copy", copy::run),
     ("curl", curl::run),
     ("dd", copy::dd),
     ("env", environment::run),
     ("find", find::run),
+    ("git-clone", git::clone),
     ("patch", patch::run),
     ("sed", sed::run),
     ("shell", shell::run),
@@ -34,11 +36,6 @@ const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
     ("tar", archive::tar),
     ("wget", curl::wget),
 ];
-
-/// Whether there is such code.
-pub fn exists(name: &str) -> bool {
-    name == "git" || CODE.iter().any(|(known, _)| *known == name)
-}
 
 pub(super) fn run(name: &str, call: &mut Call<'_, '_>) {
     match CODE.iter().find(|(known, _)| *known == name) {
@@ -58,11 +55,30 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
         "curl-data" => curl::data(call, word, '@'),
         "curl-header" => curl::data(call, word, '@'),
         "curl-form" => curl::form(call, word),
+        "remote-list" => list(call, word),
+        "output-format" => {
+            // `go-template-file=F` and its kin read a template.
+            if word.text().is_none_or(|text| text.contains("-file")) {
+                call.interpreter.unsure(spec::Aspect::Reads, format!("{} may name a file", word.shown));
+            }
+        }
         "sql" => sql::statement(call, word),
         "pathspec" | "pathspec-read" => git::pathspec(call, word, Access::Read),
         "pathspec-write" => git::pathspec(call, word, Access::Write),
         "pathspec-delete" => git::pathspec(call, word, Access::Delete),
         "git-remote" => git::remote(call, word),
         _ => call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown)),
+    }
+}
+
+/// Files and addresses, separated by commas.
+fn list(call: &mut Call<'_, '_>, word: &Argument) {
+    match word.text().map(str::to_owned) {
+        Some(text) => {
+            for one in text.split(',').filter(|one| !one.is_empty()) {
+                network::remote_or_file(call, &Argument::known(one));
+            }
+        }
+        None => call.interpreter.unsure_all(format!("{} is only known when it runs", word.shown)),
     }
 }

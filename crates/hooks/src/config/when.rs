@@ -7,10 +7,22 @@ use jsonc_parser::common::Ranged;
 use super::node_reader::NodeReader;
 use crate::event::{EventKind, MatcherSubject};
 use crate::jsonc::{last_property, value_kind};
-use crate::matching::effect_filter::{CommandPattern, EffectFilter, EffectFilterSpec, HostPattern, PathGlob};
+use crate::matching::effect_filter::{CommandPattern, EffectFilter, EffectFilterSpec, FlowPattern, PathGlob, StarPattern};
 use crate::suggestion::nearest_name;
 
-const WHEN_KEYS: [&str; 6] = ["writes", "reads", "deletes", "commands", "network", "certain"];
+const WHEN_KEYS: [&str; 11] = [
+    "writes",
+    "reads",
+    "deletes",
+    "commands",
+    "network",
+    "repository",
+    "services",
+    "processes",
+    "privileged",
+    "flows",
+    "certain",
+];
 const MATCHES_EVERY_CALL_NOTE: &str = "it counts as matching every call";
 
 /// Reads the effect filter of a definition or a hook, if it has one.
@@ -43,7 +55,13 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
     inner.writes = read_patterns(read, object, "writes", &mut inner.matches_all, PathGlob::new);
     inner.reads = read_patterns(read, object, "reads", &mut inner.matches_all, PathGlob::new);
     inner.deletes = read_patterns(read, object, "deletes", &mut inner.matches_all, PathGlob::new);
-    inner.network = read_patterns(read, object, "network", &mut inner.matches_all, |text| Ok(HostPattern::new(text)));
+    let star = |text: &str| Ok(StarPattern::new(text));
+    inner.network = read_patterns(read, object, "network", &mut inner.matches_all, star);
+    inner.repository = read_patterns(read, object, "repository", &mut inner.matches_all, repository_pattern);
+    inner.services = read_patterns(read, object, "services", &mut inner.matches_all, service_pattern);
+    inner.processes = read_patterns(read, object, "processes", &mut inner.matches_all, star);
+    inner.privileged = read_privileged(read, object, &mut inner.matches_all);
+    inner.flows = read_flows(read, object, &mut inner.matches_all);
     inner.commands =
         read_patterns(read, object, "commands", &mut inner.matches_all, |text| Ok(CommandPattern::new(text)));
     match last_property(object, "certain").map(|property| &property.value) {
@@ -63,6 +81,124 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
         inner.matches_all = true;
     }
     Some(EffectFilter::new(inner))
+}
+
+/// A kind of change to a repository, perhaps with what it is about: `discard`, `discard: branch *`.
+fn repository_pattern(text: &str) -> Result<StarPattern, String> {
+    const CHANGES: [&str; 5] = ["index", "commit", "refs", "config", "discard"];
+    let kind = text.trim_start_matches('!').split(':').next().unwrap_or_default().trim();
+    match kind.contains('*') || CHANGES.contains(&kind) {
+        true => Ok(StarPattern::new(text)),
+        false => Err(format!("there is no change `{kind}`; there are {}", CHANGES.join(", "))),
+    }
+}
+
+/// `SERVICE:VERB`, with `*` in both.
+fn service_pattern(text: &str) -> Result<StarPattern, String> {
+    const VERBS: [&str; 4] = ["read", "write", "delete", "run"];
+    let (service, verb) = text.trim_start_matches('!').split_once(':').unwrap_or((text, "*"));
+    let known = |name: &str| hookwright_analysis::programs::services().iter().any(|service| service.name == name);
+    if !verb.contains('*') && !VERBS.contains(&verb) {
+        return Err(format!("there is no verb `{verb}`; there are {}", VERBS.join(", ")));
+    }
+    if !service.contains('*') && !known(service) {
+        return Err(format!("there is no service `{service}`"));
+    }
+    Ok(StarPattern::new(&if text.contains(':') { text.to_owned() } else { format!("{text}:*") }))
+}
+
+/// `"privileged": true`.
+fn read_privileged(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) -> bool {
+    match last_property(object, "privileged").map(|property| &property.value) {
+        None | Some(Value::NullKeyword(_)) => false,
+        Some(Value::BooleanLit(privileged)) if privileged.value => true,
+        Some(other) => {
+            let text = format!("`privileged` can only be true in a `when`; {MATCHES_EVERY_CALL_NOTE}");
+            let wrong = read.error(other, text);
+            read.report(wrong.expected("expected true"));
+            *broken = true;
+            false
+        }
+    }
+}
+
+/// `"flows": [{ "from": ["~/.ssh/**", "env"], "to": "network" }]`.
+fn read_flows(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) -> Option<Vec<FlowPattern>> {
+    const EXPECTED: &str = r#"expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#;
+    let property = last_property(object, "flows")?;
+    let array = match &property.value {
+        Value::Array(array) => array,
+        Value::NullKeyword(_) => return None,
+        other => {
+            let kind = value_kind(other);
+            let wrong = read.error(other, format!("`flows` should be an array, not {kind}; {MATCHES_EVERY_CALL_NOTE}"));
+            read.report(wrong.expected(EXPECTED));
+            *broken = true;
+            return None;
+        }
+    };
+    let mut flows = Vec::new();
+    for element in &array.elements {
+        let known = |name: &str| matches!(name, "from" | "to");
+        match element.as_object().filter(|one| one.properties.iter().all(|property| known(property.name.as_str()))) {
+            Some(one) => flows.push(read_flow(read, one, broken)),
+            None => {
+                let wrong = read.error(element, format!("a flow has `from` and `to`; {MATCHES_EVERY_CALL_NOTE}"));
+                read.report(wrong.expected(EXPECTED));
+                *broken = true;
+            }
+        }
+    }
+    Some(flows)
+}
+
+fn read_flow(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) -> FlowPattern {
+    let mut flow = FlowPattern { files: Vec::new(), names: Vec::new(), to: Vec::new() };
+    for (name, text, place) in flow_texts(read, object, broken) {
+        match name {
+            "from" if FlowPattern::is_source_name(&text) => flow.names.push(StarPattern::new(&text)),
+            "from" => match PathGlob::new(&text) {
+                Ok(glob) => flow.files.push(glob),
+                Err(problem) => {
+                    let text = format!("`{text}` is not a valid pattern: {problem}; {MATCHES_EVERY_CALL_NOTE}");
+                    let wrong = read.error_at(place, text);
+                    read.report(wrong);
+                    *broken = true;
+                }
+            },
+            _ => flow.to.push(StarPattern::new(&text)),
+        }
+    }
+    flow
+}
+
+/// The texts of a flow's `from` and `to`, each of which is a string or a list of them.
+fn flow_texts(
+    read: &mut NodeReader<'_>,
+    object: &Object<'_>,
+    broken: &mut bool,
+) -> Vec<(&'static str, String, jsonc_parser::common::Range)> {
+    let mut texts = Vec::new();
+    for name in ["from", "to"] {
+        let Some(property) = last_property(object, name) else { continue };
+        let values: Vec<&Value<'_>> = match &property.value {
+            Value::Array(array) => array.elements.iter().collect(),
+            other => vec![other],
+        };
+        for value in values {
+            match value.as_string_lit().map(|text| text.value.trim()).filter(|text| !text.is_empty()) {
+                Some(text) => texts.push((name, text.to_owned(), value.range())),
+                None => {
+                    let kind = value_kind(value);
+                    let text = format!("`{name}` should hold patterns, not {kind}; {MATCHES_EVERY_CALL_NOTE}");
+                    let wrong = read.error(value, text);
+                    read.report(wrong.expected("expected a string that is not empty"));
+                    *broken = true;
+                }
+            }
+        }
+    }
+    texts
 }
 
 /// Reports unknown keys and returns whether there are any: each may have been another condition to run.

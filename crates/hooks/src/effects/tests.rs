@@ -31,8 +31,8 @@ fn project() -> Box {
 
 impl Box {
     fn effects(&self, tool: &str, args: &Value) -> Effects {
-        let place = Place { cwd: &self.project, project: &self.project, home: Some(&self.home) };
-        Effects::of(tool, args.as_object().unwrap(), &place)
+        let place = CallPlace { cwd: &self.project, project: &self.project, home: Some(&self.home) };
+        call_effects(tool, args.as_object().unwrap(), &place, &PathResolver::default())
     }
 
     fn shell(&self, command: &str) -> Effects {
@@ -51,7 +51,12 @@ impl Box {
         parts.extend(list("w:", &effects.writes));
         parts.extend(list("d:", &effects.deletes));
         parts.extend(effects.network.iter().map(|peer| format!("n:{peer}")));
-        let doubts: String = effects.unsure().map(|aspect| format!("{aspect:?}").to_lowercase().remove(0)).collect();
+        // The kinds that are in doubt alone; a call that may do anything is `?crwdn`.
+        let is_listed = |aspect: &Aspect| {
+            matches!(aspect, Aspect::Commands | Aspect::Reads | Aspect::Writes | Aspect::Deletes | Aspect::Network)
+        };
+        let letter = |aspect: Aspect| format!("{aspect:?}").to_lowercase().remove(0);
+        let doubts: String = effects.unsure().filter(is_listed).map(letter).collect();
         parts.extend((!doubts.is_empty()).then(|| format!("?{doubts}")));
         parts.join(" ")
     }

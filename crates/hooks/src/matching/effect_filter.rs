@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::effects::{Aspect, Command, Effects, Place, Touched};
+use crate::effects::{Aspect, CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
 use crate::shell::{self, Field, Fit};
 
 /// A compiled `when`. It is cheap to clone.
@@ -26,7 +26,13 @@ pub(crate) struct EffectFilterSpec {
     pub(crate) reads: Option<Vec<PathGlob>>,
     pub(crate) writes: Option<Vec<PathGlob>>,
     pub(crate) deletes: Option<Vec<PathGlob>>,
-    pub(crate) network: Option<Vec<HostPattern>>,
+    pub(crate) network: Option<Vec<StarPattern>>,
+    pub(crate) repository: Option<Vec<StarPattern>>,
+    pub(crate) services: Option<Vec<StarPattern>>,
+    pub(crate) processes: Option<Vec<StarPattern>>,
+    /// Whether calls that run something as another user match: `"privileged": true`.
+    pub(crate) privileged: bool,
+    pub(crate) flows: Option<Vec<FlowPattern>>,
     pub(crate) commands: Option<Vec<CommandPattern>>,
     /// Whether calls with uncertain effects match: `"certain": false`.
     pub(crate) uncertain: bool,
@@ -47,7 +53,7 @@ pub enum MatchReason {
     /// The call may have an effect that matches.
     Uncertain {
         /// The reason why the call could not be analysed completely, if that is so.
-        reason: Option<&'static str>,
+        reason: Option<String>,
     },
     /// The hook runs for every call.
     Always,
@@ -76,9 +82,9 @@ impl EffectFilter {
 
     /// Why the hook runs on a call with these effects, if it does. For a guard, effects that are merely possible match
     /// too.
-    pub(crate) fn match_effects(&self, effects: &Effects, place: &Place<'_>, is_guard: bool) -> Option<MatchReason> {
-        let EffectFilterSpec { reads, writes, deletes, network, commands, uncertain, matches_all: always, text: _ } =
-            &*self.0;
+    pub(crate) fn match_effects(&self, effects: &Effects, place: &CallPlace<'_>, is_guard: bool) -> Option<MatchReason> {
+        let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
+        let EffectFilterSpec { privileged, flows, commands, uncertain, matches_all: always, .. } = &*self.0;
         if *always {
             return Some(MatchReason::Always);
         }
@@ -103,11 +109,35 @@ impl EffectFilter {
                 Fit::No => {}
             }
         }
-        let peer = network.as_ref().and_then(|names| effects.network.iter().find(|peer| hosts_match(names, peer)));
-        if let Some(peer) = peer {
-            return Some(MatchReason::Effect { aspect: Aspect::Network, what: peer.clone() });
+        let texts = [
+            (Aspect::Network, network, &effects.network),
+            (Aspect::Services, services, &effects.services),
+            (Aspect::Processes, processes, &effects.processes),
+        ];
+        for (aspect, patterns, list) in texts {
+            let found = patterns.as_ref().and_then(|patterns| list.iter().find(|one| texts_match(patterns, &[one])));
+            if let Some(found) = found {
+                return Some(MatchReason::Effect { aspect, what: found.clone() });
+            }
         }
-        let unsure = MatchReason::Uncertain { reason: effects.reason() };
+        let changes = |patterns: &Vec<StarPattern>| {
+            let fits = |one: &&RepositoryEffect| texts_match(patterns, &[one.change.name(), &one.shown()]);
+            effects.repository.iter().find(fits).map(RepositoryEffect::shown)
+        };
+        if let Some(what) = repository.as_ref().and_then(changes) {
+            return Some(MatchReason::Effect { aspect: Aspect::Repository, what });
+        }
+        if let Some(what) = effects.privileged.first().filter(|_| *privileged) {
+            return Some(MatchReason::Effect { aspect: Aspect::Privileged, what: what.clone() });
+        }
+        let flow = flows.as_ref().and_then(|patterns| {
+            effects.flows.iter().find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, place)))
+        });
+        if let Some(flow) = flow {
+            let what = format!("{} to {}", flow.from, flow.to);
+            return Some(MatchReason::Effect { aspect: Aspect::Flows, what });
+        }
+        let unsure = MatchReason::Uncertain { reason: effects.reasons().first().cloned() };
         if *uncertain && !effects.is_certain() {
             return Some(unsure);
         }
@@ -117,6 +147,11 @@ impl EffectFilter {
             (Aspect::Deletes, deletes.is_some()),
             (Aspect::Network, network.is_some()),
             (Aspect::Commands, commands.is_some()),
+            (Aspect::Repository, repository.is_some()),
+            (Aspect::Services, services.is_some()),
+            (Aspect::Processes, processes.is_some()),
+            (Aspect::Privileged, *privileged),
+            (Aspect::Flows, flows.is_some()),
         ];
         may |= asked.iter().any(|(aspect, is_asked)| *is_asked && effects.may_hold_more(*aspect));
         (is_guard && may).then_some(unsure)
@@ -171,11 +206,11 @@ impl PathGlob {
     }
 
     /// The path relative to the glob's base; `None` if it lies elsewhere.
-    fn relative<'t>(&self, touched: &'t Touched, place: &Place<'_>) -> Option<&'t Path> {
+    fn relative<'t>(&self, touched: &'t Touched, place: &CallPlace<'_>) -> Option<&'t Path> {
         touched.path.strip_prefix(self.base_dir(place)?).ok()
     }
 
-    fn base_dir<'p>(&self, place: &Place<'p>) -> Option<&'p Path> {
+    fn base_dir<'p>(&self, place: &CallPlace<'p>) -> Option<&'p Path> {
         match self.base {
             GlobBase::Project => Some(place.project),
             GlobBase::Home => place.home,
@@ -184,13 +219,13 @@ impl PathGlob {
     }
 
     /// Whether the glob matches the path or one of the folders that contain it.
-    fn covers(&self, touched: &Touched, place: &Place<'_>) -> bool {
+    fn covers(&self, touched: &Touched, place: &CallPlace<'_>) -> bool {
         let Some(path) = self.relative(touched, place) else { return false };
         path.ancestors().any(|path| self.full_matcher.is_match(path))
     }
 
     /// Whether the glob may match something inside the path.
-    fn may_match_inside(&self, touched: &Touched, place: &Place<'_>) -> bool {
+    fn may_match_inside(&self, touched: &Touched, place: &CallPlace<'_>) -> bool {
         if let Some(path) = self.relative(touched, place) {
             let mut parts = self.segment_matchers.iter();
             return path.components().all(|name| match parts.clone().next() {
@@ -213,7 +248,7 @@ fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
 }
 
 /// Whether globs match a path that is touched. A list of exceptions alone matches everything else.
-fn globs_match(globs: &[PathGlob], touched: &Touched, place: &Place<'_>) -> bool {
+fn globs_match(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>) -> bool {
     let mut wanted = globs.iter().filter(|glob| !glob.is_exception).peekable();
     let is_wanted = wanted.peek().is_none()
         || wanted.any(|glob| glob.covers(touched, place) || (touched.deep && glob.may_match_inside(touched, place)));
@@ -224,24 +259,59 @@ fn globs_match(globs: &[PathGlob], touched: &Touched, place: &Place<'_>) -> bool
     !globs.is_empty() && is_wanted && !globs.iter().any(is_excepted)
 }
 
-/// A host name with `*` in it, or an exception if written as `!name`.
-pub(crate) struct HostPattern {
+/// A text with `*` in it, or an exception if written as `!text`. Letter case does not count.
+pub(crate) struct StarPattern {
     is_exception: bool,
     text: String,
 }
 
-impl HostPattern {
-    pub(crate) fn new(text: &str) -> HostPattern {
+impl StarPattern {
+    pub(crate) fn new(text: &str) -> StarPattern {
         let (is_exception, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
-        HostPattern { is_exception, text: text.trim().to_ascii_lowercase() }
+        StarPattern { is_exception, text: text.trim().to_ascii_lowercase() }
+    }
+
+    fn matches(&self, text: &str) -> bool {
+        matches_star_pattern(&self.text, &text.to_ascii_lowercase())
     }
 }
 
-fn hosts_match(names: &[HostPattern], peer: &str) -> bool {
-    let means = |name: &&HostPattern| matches_star_pattern(&name.text, &peer.to_ascii_lowercase());
-    let mut wanted = names.iter().filter(|name| !name.is_exception).peekable();
-    let is_wanted = wanted.peek().is_none() || wanted.any(|name| means(&name));
-    !names.is_empty() && is_wanted && !names.iter().filter(|name| name.is_exception).any(|name| means(&name))
+/// Whether patterns match a thing that goes by one or more texts.
+fn texts_match(patterns: &[StarPattern], texts: &[&str]) -> bool {
+    let means = |pattern: &StarPattern| texts.iter().any(|text| pattern.matches(text));
+    let mut wanted = patterns.iter().filter(|pattern| !pattern.is_exception).peekable();
+    let is_wanted = wanted.peek().is_none() || wanted.any(means);
+    !patterns.is_empty() && is_wanted && !patterns.iter().filter(|pattern| pattern.is_exception).any(means)
+}
+
+/// Where data comes from and where it goes: `{ "from": ["~/.ssh/**", "env"], "to": "network" }`.
+pub(crate) struct FlowPattern {
+    /// Files that the data comes from; other sources are told by name.
+    pub(crate) files: Vec<PathGlob>,
+    pub(crate) names: Vec<StarPattern>,
+    /// Empty: anywhere.
+    pub(crate) to: Vec<StarPattern>,
+}
+
+impl FlowPattern {
+    /// Whether a source goes by its name, rather than by a path: `env`, `env:TOKEN`, `clipboard`, `network:*`.
+    pub(crate) fn is_source_name(text: &str) -> bool {
+        let text = text.trim_start_matches('!');
+        matches!(text, "env" | "clipboard" | "network" | "*") || text.starts_with("env:") || text.starts_with("network:")
+    }
+
+    fn matches(&self, flow: &Flow, place: &CallPlace<'_>) -> bool {
+        let kind = |text: &'_ str| text.split(':').next().unwrap_or(text).to_owned();
+        let from = match &flow.path {
+            Some(path) => {
+                let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep: false };
+                globs_match(&self.files, &touched, place) || self.names.iter().any(|name| name.text == "*")
+            }
+            None => texts_match(&self.names, &[&flow.from, &kind(&flow.from)]),
+        };
+        let anything = self.files.is_empty() && self.names.is_empty();
+        (from || anything) && (self.to.is_empty() || texts_match(&self.to, &[&flow.to, &kind(&flow.to)]))
+    }
 }
 
 /// The first words of a command, with `*` in them, or an exception if it starts with `!`. Words that start with a sign

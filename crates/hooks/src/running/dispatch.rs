@@ -67,7 +67,7 @@ impl EffectsQuery {
         let (paths, touches_nothing) = (context.path_resolver.clone(), context.has_no_effects);
         Some(EffectsQuery {
             tool: tool.to_owned(),
-            args: Effects::telling_args(tool, args),
+            args: effects::telling_args(tool, args),
             path_resolver: paths,
             has_no_effects: touches_nothing,
         })
@@ -77,15 +77,15 @@ impl EffectsQuery {
         if self.has_no_effects {
             return Effects::default();
         }
-        Effects::resolved(&self.tool, &self.args, &call_place(session, home), &self.path_resolver)
+        effects::call_effects(&self.tool, &self.args, &call_place(session, home), &self.path_resolver)
     }
 }
 
 /// The place where a call of the session runs.
-fn call_place<'s>(session: &'s SessionSnapshot, home: Option<&'s Path>) -> effects::Place<'s> {
+fn call_place<'s>(session: &'s SessionSnapshot, home: Option<&'s Path>) -> effects::CallPlace<'s> {
     let project = &session.project_dir;
     let project = if project.as_os_str().is_empty() { &session.cwd } else { project };
-    effects::Place { cwd: &session.cwd, project, home }
+    effects::CallPlace { cwd: &session.cwd, project, home }
 }
 
 /// Reads the disk once for an event: where the session's directory is, and what effects the call has.
@@ -258,7 +258,7 @@ impl EventDispatch {
         Some(effects.unwrap_or_else(|| Effects::unknown(DISK_TIMEOUT_MESSAGE)))
     }
 
-    fn effects_place(&self) -> effects::Place<'_> {
+    fn effects_place(&self) -> effects::CallPlace<'_> {
         call_place(&self.session, self.user_home.as_deref())
     }
 

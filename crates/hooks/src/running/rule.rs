@@ -14,7 +14,7 @@ use crate::matching::effect_filter::MatchReason;
 
 pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &MatchReason) -> RunOutput {
     let unsure = match match_reason {
-        MatchReason::Uncertain { reason } => Some(reason.unwrap_or("not all effects of this call are known")),
+        MatchReason::Uncertain { reason } => Some(uncertainty(reason.as_deref())),
         MatchReason::Effect { .. } | MatchReason::Always => None,
     };
     let unsure = unsure.filter(|_| !rule.matches_uncertain);
@@ -30,7 +30,7 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &Match
     // The reason may quote the call, which may be secret: it goes where a hook's own output goes.
     let why = match match_reason {
         MatchReason::Effect { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
-        MatchReason::Uncertain { reason } => format!("{}\n", reason.unwrap_or("not all effects are known")),
+        MatchReason::Uncertain { reason } => format!("{}\n", uncertainty(reason.as_deref())),
         MatchReason::Always => String::new(),
     };
     let stderr = CapturedStream { bytes: why.len() as u64, text: why, truncated: false };
@@ -41,5 +41,12 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &Match
         duration: Duration::ZERO,
         has_survivors: false,
         answer: Some(Answer { decision: Some(decision), reason: Some(reason), ..Answer::default() }),
+    }
+}
+
+fn uncertainty(reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("not all effects of this call are known: {reason}"),
+        None => "not all effects of this call are known".to_owned(),
     }
 }

@@ -74,9 +74,10 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let keeps_links = has(call, &["-a", "--archive", "-d", "-P", "--no-dereference", "-R", "-r", "--recursive"]) || name == "mv";
     let Some(Transfer { sources, written }) = transfer(call) else { return };
     let depth = if deep { Depth::Tree } else { Depth::Itself };
+    let moves_tree = name == "mv" && sources.iter().any(|source| moved_depth(call, source) == Depth::Tree);
     for source in &sources {
         if name == "mv" {
-            let depth = moved_depth(call, source);
+            let depth = if moves_tree { Depth::Tree } else { Depth::Itself };
             call.touch(Access::Read, source, depth);
             call.touch(Access::Delete, source, depth);
         } else {
@@ -86,7 +87,6 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             }
         }
     }
-    let moves_tree = name == "mv" && sources.iter().any(|source| moved_depth(call, source) == Depth::Tree);
     let depth = if moves_tree { Depth::Tree } else { depth };
     for file in &written {
         call.touch(Access::Write, file, depth);

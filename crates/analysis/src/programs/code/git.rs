@@ -111,7 +111,7 @@ fn repository(interpreter: &Interpreter<'_>, cwd: &Path) -> Option<PathBuf> {
 /// Why git may run a program in this repository, if it may.
 fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Option<&Path>) -> Option<String> {
     let Some(cwd) = cwd else { return Some("git's repository is not known".to_owned()) };
-    if interpreter.made_below(".git") || interpreter.made("HEAD") || interpreter.made("config") || interpreter.made(".gitattributes") {
+    if interpreter.clones || interpreter.made_below(".git") || interpreter.made("HEAD") || interpreter.made("config") || interpreter.made(".gitattributes") {
         return Some("the same command changes the repository's settings".to_owned());
     }
     let disk = interpreter.environment.disk;
@@ -144,6 +144,24 @@ fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Opt
     let hooks = disk.names(&git.join("hooks"), 1024).unwrap_or_default();
     let hook = hooks.iter().find(|name| !name.ends_with(".sample"))?;
     Some(format!("the repository has the hook {hook}"))
+}
+
+/// `git clone`: without a directory it is named after the source.
+pub(super) fn clone(call: &mut Call<'_, '_>) {
+    call.by_file();
+    if let [source] = call.parsed.operands.as_slice() {
+        let name = source.text().map(|text| {
+            let name = text.trim_end_matches('/').trim_end_matches("/.git");
+            let name = name.rsplit(['/', ':']).next().unwrap_or(name);
+            name.trim_end_matches(".git").trim_end_matches(".bundle").to_owned()
+        });
+        match name.filter(|name| !name.is_empty() && !call.parsed.has("--bare") && !call.parsed.has("--mirror")) {
+            Some(name) => call.touch(Access::Write, &Argument::known(name), Depth::Tree),
+            None => call.touch(Access::Write, &Argument::known("."), Depth::Tree),
+        }
+    }
+    // What is checked out may hold links, settings and hooks of its own.
+    call.interpreter.clones = true;
 }
 
 /// A path of git's: `:(…)` and patterns stand for more than one.

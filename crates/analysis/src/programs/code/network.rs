@@ -88,11 +88,21 @@ pub(crate) fn host(call: &mut Call<'_, '_>, word: &Argument) {
 /// `host:path`, or a path of this machine.
 pub(crate) fn remote(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     match word.text() {
+        Some("-") => {}
         Some(text) if text.contains(':') => match host_of_copy(text) {
             Some(host) => call.interpreter.contact(&host),
             None => call.touch(access, word, Depth::Tree),
         },
         Some(_) => call.touch(access, word, Depth::Tree),
         None => call.interpreter.unsure_all(format!("{} is only known when it runs", word.shown)),
+    }
+}
+
+/// An address, or a file or directory of this machine; `-` is the input.
+pub(crate) fn remote_or_file(call: &mut Call<'_, '_>, word: &Argument) {
+    match word.text() {
+        Some("-") => {}
+        Some(text) if text.contains("://") => url(call, word),
+        _ => call.touch(Access::Read, word, Depth::Tree),
     }
 }

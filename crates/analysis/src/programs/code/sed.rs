@@ -17,9 +17,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     }
     let in_place = call.parsed.has("-i");
     let suffix = call.parsed.values("-i").next_back().and_then(Argument::text).unwrap_or_default().to_owned();
-    if in_place && !suffix.is_empty() {
-        // BSD's sed takes what stands behind `-i` for something else.
-        call.interpreter.unsure(Aspect::Writes, "sed keeps a copy of the file under another name");
+    if in_place && suffix.contains(['*', '/']) {
+        call.interpreter.unsure(Aspect::Writes, "sed keeps a copy of the file elsewhere");
     }
     for file in operands.iter().filter(|file| file.text() != Some("-")) {
         // BSD's sed has the ending of copies in a word of its own, which may be empty.
@@ -29,6 +28,9 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         call.touch(Access::Read, file, Depth::Itself);
         if in_place {
             call.touch(Access::Write, file, Depth::Itself);
+            if let Some(name) = file.text().filter(|_| !suffix.is_empty()) {
+                call.touch(Access::Write, &Argument::known(format!("{name}{suffix}")), Depth::Itself);
+            }
         }
     }
 }

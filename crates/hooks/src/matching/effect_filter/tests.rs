@@ -5,6 +5,7 @@ use super::*;
 use serde_json::{Value, json};
 
 use crate::config::{Layer, parse_layer};
+use crate::effects::{PathResolver, call_effects};
 use crate::hook::{Hook, Source};
 
 struct FilterFixture {
@@ -32,9 +33,9 @@ fn hook(when: &Value, guard: bool) -> Hook {
 
 impl FilterFixture {
     fn match_reason(&self, hook: &Hook, command: &str) -> Option<MatchReason> {
-        let place = Place { cwd: &self.root, project: &self.root, home: Some(&self.home) };
+        let place = CallPlace { cwd: &self.root, project: &self.root, home: Some(&self.home) };
         let args = json!({"command": command});
-        let effects = Effects::of("run_shell_command", args.as_object().unwrap(), &place);
+        let effects = call_effects("run_shell_command", args.as_object().unwrap(), &place, &PathResolver::default());
         hook.match_reason(&effects, &place)
     }
 

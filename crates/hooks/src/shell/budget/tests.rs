@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::dialect::Dialect;
-use crate::effects::{Effects, Place};
+use crate::effects::{CallPlace, PathResolver, call_effects};
 use crate::files::{Follower, Whereabouts};
 use crate::hook::CommandAction;
 use crate::running::invocation::Invocation;
@@ -85,11 +85,11 @@ fn folder() -> tempfile::TempDir {
 #[test]
 fn effects_of_a_bomb_are_unsure_and_say_why() {
     let folder = folder();
-    let place = Place { cwd: folder.path(), project: folder.path(), home: Some(Path::new("/home")) };
+    let place = CallPlace { cwd: folder.path(), project: folder.path(), home: Some(Path::new("/home")) };
     let mut within_budget = Vec::new();
     for (name, command) in bombs() {
         let args = json!({ "command": command });
-        let effects = timed("effects", name, || Effects::of("run_shell_command", args.as_object().unwrap(), &place));
+        let effects = timed("effects", name, || call_effects("run_shell_command", args.as_object().unwrap(), &place, &PathResolver::default()));
         assert_eq!(effects.unsure().count(), 5, "{name}");
         let touched = effects.writes.len() + effects.reads.len() + effects.deletes.len();
         assert!(effects.commands.len() + touched < 200_000, "{name}");
@@ -144,7 +144,7 @@ fn files_of_a_bomb_are_unsure() {
 #[test]
 fn what_people_write_is_well_within_the_budget() {
     let folder = folder();
-    let place = Place { cwd: folder.path(), project: folder.path(), home: None };
+    let place = CallPlace { cwd: folder.path(), project: folder.path(), home: None };
     let script =
         "for file in a b c d; do if [ -f \"$file\" ]; then cp \"$file\" \"/tmp/$file\"; fi; done; X=$((1 + 2))\n";
     let list: String = (0..2000).map(|at| format!(" src/folder/file_{at}.rs")).collect();
@@ -152,7 +152,7 @@ fn what_people_write_is_well_within_the_budget() {
         [script.repeat(20), format!("git add{list}"), format!("cat > notes.md <<'E'\n{}E\n", script.repeat(500))]
     {
         let args = json!({ "command": command });
-        let effects = Effects::of("run_shell_command", args.as_object().unwrap(), &place);
+        let effects = call_effects("run_shell_command", args.as_object().unwrap(), &place, &PathResolver::default());
         assert_eq!(effects.reason(), None, "{} bytes", command.len());
     }
 }

@@ -141,7 +141,7 @@ pub fn is_patch(text: &str) -> bool {
 /// Parses a patch into its changes, in order.
 ///
 /// ```
-/// use hookwright_hooks::patch;
+/// use hookwright_analysis::patch;
 ///
 /// let text = "*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n";
 /// let changes = patch::parse(text).unwrap();
