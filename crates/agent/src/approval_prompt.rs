@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use hookwright_hooks::Notification;
-use hookwright_hooks::shell::parse;
+use hookwright_analysis::command_parts::parts;
 use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolDisplay, ToolKind};
 use serde_json::{Map, Value, json};
@@ -86,10 +86,8 @@ fn gemini_permission_details(request: &ApprovalRequest) -> Map<String, Value> {
 
 /// Returns the names of the programs that a command runs, as far as they are literal.
 fn program_names(command: &str) -> String {
-    let script = parse(command);
-    let commands = script.commands();
     let mut names: Vec<String> = Vec::new();
-    for name in commands.iter().filter_map(|command| command.words.first()?.literal()) {
+    for name in parts(command).commands.into_iter().filter_map(|part| part.words.into_iter().next()?) {
         if !names.contains(&name) {
             names.push(name);
         }

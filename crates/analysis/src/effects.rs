@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use crate::budget::{Budget, OVER_BUDGET};
 use crate::disk::Disk;
 use crate::interpreter::{Environment, interpret};
-use crate::observer::{Aspects, CommandRun, Fact, Observer};
+use crate::observer::{Aspects, Cause, CommandRun, Fact, Observer};
 use crate::paths;
 use crate::programs::spec::{Access, Aspect, Depth, RepositoryChange, Verb};
 use crate::state::State;
@@ -322,6 +322,9 @@ fn add(list: &mut Vec<String>, text: &str) {
 
 impl Observer for EffectsBuilder<'_> {
     fn command(&mut self, command: &CommandRun<'_>) {
+        if command.words.is_empty() {
+            return;
+        }
         let words = command.words.iter().map(|word| word.text().map(str::to_owned)).collect();
         let shown = command.words.iter().map(|word| word.shown.to_string()).collect();
         let command = Command { words, shown };
@@ -353,7 +356,7 @@ impl Observer for EffectsBuilder<'_> {
         }
     }
 
-    fn unsure(&mut self, aspects: Aspects, reason: &str) {
+    fn unsure(&mut self, aspects: Aspects, _: Cause, reason: &str) {
         self.effects.doubt(aspects, reason);
     }
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use crate::budget::{Budget, OVER_BUDGET};
 use crate::disk::Disk;
-use crate::observer::{Aspects, Observer};
+use crate::observer::{Aspects, Cause, CommandRun, Observer};
 use crate::programs::Programs;
 use crate::programs::spec::Aspect;
 use crate::state::State;
@@ -28,6 +28,7 @@ use crate::syntax::{Connector, Dialect, List, Pipeline, Script, Statement};
 use crate::value::{Taint, Text, Value};
 
 pub(crate) use flows::FlowSource;
+pub(crate) use arithmetic::is_name;
 pub(crate) use run::{Lookup, steers_shell};
 
 /// The commands that are looked at, and how deep they may run each other.
@@ -156,6 +157,10 @@ pub(crate) struct Interpreter<'a> {
     /// The names of the files that it makes, and of the programs that it runs.
     made: HashSet<String>,
     made_directories: HashSet<String>,
+    /// Whether the name of a file that it makes is not known.
+    made_unknown: bool,
+    /// Whether it runs a program or a script by a path.
+    runs_path: bool,
     ran: HashSet<String>,
     loops: Vec<LoopFrame>,
     /// The states in which each function that is being interpreted returned.
@@ -178,6 +183,8 @@ pub(crate) struct Interpreter<'a> {
     pub(crate) clones: bool,
     /// Whether what is touched stands for everything in a tree.
     pub(crate) tree_depth: bool,
+    /// How many redirections into files the current command is in.
+    redirects: usize,
     /// How many pipelines and background jobs the current command is in.
     apart: usize,
 }
@@ -197,6 +204,8 @@ impl<'a> Interpreter<'a> {
             programs_changed: false,
             made: HashSet::new(),
             made_directories: HashSet::new(),
+            made_unknown: false,
+            runs_path: false,
             ran: HashSet::new(),
             loops: Vec::new(),
             returns: Vec::new(),
@@ -210,6 +219,7 @@ impl<'a> Interpreter<'a> {
             calls: Vec::new(),
             locals: Vec::new(),
             apart: 0,
+            redirects: 0,
             tree_depth: false,
             clones: false,
         }
@@ -217,12 +227,25 @@ impl<'a> Interpreter<'a> {
 
     /// There may be more effects of these kinds.
     pub(crate) fn unsure(&mut self, aspects: impl Into<Aspects>, reason: impl Into<Cow<'static, str>>) {
-        let aspects = aspects.into();
+        self.unsure_because(aspects.into(), Cause::Script, &reason.into());
+    }
+
+    fn unsure_because(&mut self, aspects: Aspects, cause: Cause, reason: &str) {
         self.unsure = self.unsure.and(aspects);
         if aspects.has(Aspect::Writes) || aspects.has(Aspect::Deletes) {
             self.changed = true;
         }
-        self.observer.unsure(aspects, &reason.into());
+        self.observer.unsure(aspects, cause, reason);
+    }
+
+    /// The commands are known, and what a program does is not.
+    pub(crate) fn unsure_program(&mut self, aspects: impl Into<Aspects>, reason: impl Into<Cow<'static, str>>) {
+        self.unsure_because(aspects.into(), Cause::Program, &reason.into());
+    }
+
+    /// A program is given code of another language.
+    pub(crate) fn unsure_code(&mut self, reason: impl Into<Cow<'static, str>>) {
+        self.unsure_because(Aspects::ALL, Cause::Code, &reason.into());
     }
 
     /// Anything may happen.
@@ -241,7 +264,7 @@ impl<'a> Interpreter<'a> {
 
     /// What the script made and then ran under a known name was not what is known.
     fn finish(&mut self) {
-        if self.ran.iter().any(|name| self.made.contains(name)) {
+        if self.ran.iter().any(|name| self.made.contains(name)) || (self.made_unknown && self.runs_path) {
             self.unsure_all("a file of the same name as a program that it runs is made");
         }
         if self.budget.is_spent() && self.unsure != Aspects::ALL {
@@ -395,6 +418,17 @@ impl<'a> Interpreter<'a> {
         self.script_text(text, state, &Io::default());
     }
 
+    /// Tells the commands of a text that runs elsewhere, and nothing of what they do.
+    pub(crate) fn tell_commands(&mut self, text: &str) {
+        if self.depth >= MAX_DEPTH || !self.pay(UNITS_PER_STEP) {
+            return self.unsure_all("commands run each other too deep");
+        }
+        let mut state = State::new(Path::new("/"), Dialect::Posix);
+        state.cwd = None;
+        let (environment, budget) = (self.environment, self.budget.clone());
+        interpret(text, state, environment, &budget, &mut CommandsOnly(self.observer));
+    }
+
     /// A shell's script in a process of its own.
     pub(crate) fn child_state(&self, state: &State, dialect: Dialect) -> State {
         let mut child = State::new(Path::new("/"), dialect);
@@ -405,5 +439,20 @@ impl<'a> Interpreter<'a> {
             child.export(name);
         }
         child
+    }
+}
+
+/// Passes on which commands run, and that alone.
+struct CommandsOnly<'o>(&'o mut dyn Observer);
+
+impl Observer for CommandsOnly<'_> {
+    fn command(&mut self, command: &CommandRun<'_>) {
+        self.0.command(command);
+    }
+
+    fn unsure(&mut self, aspects: Aspects, cause: Cause, reason: &str) {
+        if aspects.has(Aspect::Commands) && cause != Cause::Program {
+            self.0.unsure(Aspect::Commands.into(), cause, reason);
+        }
     }
 }

@@ -6,8 +6,10 @@
 //! [`disk::Disk`]. The crate runs nothing and knows nothing of hooks.
 
 pub mod budget;
+pub mod command_parts;
 pub mod disk;
 pub mod effects;
+pub mod free_variables;
 pub mod interpreter;
 pub mod observer;
 pub mod patch;

@@ -84,11 +84,24 @@ pub enum Fact<'f> {
     Flow { from: &'f str, path: Option<&'f Path>, to: &'f str, via: &'f str },
 }
 
+/// Why something can't be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// Which commands run is not known.
+    Script,
+    /// The command is known, and what its program does is not.
+    Program,
+    /// A program is given code of another language.
+    Code,
+}
+
 /// A command that runs.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandRun<'r> {
-    /// The program and its arguments.
+    /// The program and its arguments; none where there are only redirections.
     pub words: &'r [Argument],
+    /// Whether a file is written by `>` and the like.
+    pub redirects: bool,
     /// How many commands run it: `sudo env rm` runs `rm` at depth 2.
     pub depth: usize,
 }
@@ -100,6 +113,9 @@ pub trait Observer {
 
     fn fact(&mut self, _fact: &Fact<'_>) {}
 
+    /// A program that only reads is told to write: an option, or a script for it, makes more of it than its name says.
+    fn exceeds(&mut self) {}
+
     /// There may be more of these kinds than the facts tell.
-    fn unsure(&mut self, _aspects: Aspects, _reason: &str) {}
+    fn unsure(&mut self, _aspects: Aspects, _cause: Cause, _reason: &str) {}
 }

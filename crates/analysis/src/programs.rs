@@ -74,6 +74,16 @@ fn built_in(name: &str) -> Option<&'static Program> {
 }
 
 impl Program {
+    /// Whether it runs what its words say.
+    pub(crate) fn runs_others(&self) -> bool {
+        let runs = |role: &Role| matches!(role, Role::Command | Role::CommandWithInput | Role::Shell | Role::Code | Role::Script);
+        let bodies = || std::iter::once(&self.body).chain(self.commands.iter().map(|command| &command.body));
+        let in_operands = |body: &Body| body.operands.iter().flatten().flat_map(|operand| &operand.roles).any(runs);
+        bodies().any(in_operands)
+            || self.body.options.iter().flat_map(|option| option.values.iter().flatten()).any(runs)
+            || matches!(self.body.code.as_deref(), Some("shell" | "env" | "find"))
+    }
+
     /// Whether no word and no variable makes it touch anything.
     pub(crate) fn is_inert(&self) -> bool {
         self.commands.is_empty() && self.body.is_inert()

@@ -241,6 +241,28 @@ impl Script {
     }
 }
 
+impl Redirection {
+    /// Whether it writes a file.
+    pub fn writes_file(&self) -> bool {
+        let descriptor = || self.target.literal().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()));
+        match self.operator {
+            RedirectionOperator::Write
+            | RedirectionOperator::Append
+            | RedirectionOperator::ReadWrite
+            | RedirectionOperator::WriteBoth => true,
+            RedirectionOperator::DuplicateOutput => !descriptor(),
+            _ => false,
+        }
+    }
+}
+
+impl Piece {
+    /// Whether nothing in it is expanded but patterns.
+    pub fn is_text(&self) -> bool {
+        matches!(self, Piece::Literal(_) | Piece::Quoted(_))
+    }
+}
+
 impl Word {
     /// The word where it means the same in every state: no expansion, no pattern, no braces, no tilde.
     pub fn literal(&self) -> Option<String> {

@@ -105,6 +105,8 @@ pub struct Argument {
     pub prefix: Rc<str>,
     /// Whether it may be no word at all, or several.
     pub many: bool,
+    /// Whether every word that it may be begins with the prefix, as those of a pattern do.
+    pub same_prefix: bool,
     /// The word as it stands in the script, where it is not known.
     pub shown: Rc<str>,
 }
@@ -112,11 +114,11 @@ pub struct Argument {
 impl Argument {
     pub fn known(text: impl Into<Rc<str>>) -> Self {
         let text = text.into();
-        Argument { value: Value::known(text.clone()), prefix: "".into(), many: false, shown: text }
+        Argument { value: Value::known(text.clone()), prefix: "".into(), many: false, same_prefix: false, shown: text }
     }
 
     pub fn unknown(shown: &str) -> Self {
-        Argument { value: Value::UNKNOWN, prefix: "".into(), many: false, shown: shown.into() }
+        Argument { value: Value::UNKNOWN, prefix: "".into(), many: false, same_prefix: false, shown: shown.into() }
     }
 
     /// The word, where it is known.
@@ -128,7 +130,9 @@ impl Argument {
     pub fn is_operand(&self) -> bool {
         match self.text() {
             Some(text) => !text.starts_with('-') || text == "-",
-            None => !self.many && !self.prefix.is_empty() && !self.prefix.starts_with('-'),
+            None => {
+                (!self.many || self.same_prefix) && !self.prefix.is_empty() && !self.prefix.starts_with('-')
+            }
         }
     }
 

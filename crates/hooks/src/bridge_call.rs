@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::shell::sole_command;
+use hookwright_analysis::command_parts::sole_command;
 
 /// The prefix by which commands written by `agents install` are recognised.
 const INSTALL_MARKER: &str = ": written by hookwright agents install; ";
@@ -54,7 +54,7 @@ impl BridgeCall {
         if !command.contains(PROGRAM_NAME) || !command.contains("bridge") {
             return None;
         }
-        let words: Option<Vec<String>> = sole_command(command)?.words.iter().map(|word| word.literal()).collect();
+        let words: Option<Vec<String>> = sole_command(command)?.iter().map(|word| word.literal()).collect();
         let words = words?;
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         match words.as_slice() {

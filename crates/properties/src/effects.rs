@@ -3,7 +3,9 @@
 
 use std::path::{Component, Path};
 
-use hookwright_hooks::{Aspect, CallPlace, Effects, patch, shell::parse};
+use hookwright_analysis::budget::Budget;
+use hookwright_analysis::syntax::{Dialect, Script};
+use hookwright_hooks::{Aspect, CallPlace, PathResolver, call_effects, patch};
 use serde_json::{Map, Value};
 
 /// Checks the effects of a command and of a patch with this text.
@@ -23,7 +25,8 @@ pub fn effects(input: &[u8]) {
         effects
     };
     let command = of("run_shell_command", "command");
-    assert!(parse(text).certain || !command.is_certain(), "all is known of a text that is not understood");
+    let script = Script::parse(text, Dialect::Bash, &Budget::default());
+    assert!(script.problems.is_empty() || !command.is_certain(), "all is known of a text that is not understood");
     let patched = of("apply_patch", "input");
     match patch::parse(text) {
         Ok(changes) => assert!(patched.writes.len() + patched.deletes.len() > 0 || changes.is_empty()),

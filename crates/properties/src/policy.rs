@@ -4,7 +4,7 @@
 
 use hookwright_agent::fuzzing::{decide_by_rules, parse_policy_text};
 use hookwright_agent::{ApprovalMode, ParsedPolicy, PolicyRule, PolicyTier, RuleDecision};
-use hookwright_hooks::shell::parts;
+use hookwright_analysis::command_parts::parts;
 use serde_json::{Map, Value, json};
 
 /// Checks one input: two policies and a command, with record separators between them.

@@ -1,127 +1,149 @@
 //! The shape of a shell text: its commands, with words that compare equal whether or not they were quoted.
 
-use hookwright_hooks::shell::{Node, PathPart, Piece, Script, SimpleCommand, Word, parse};
+use std::rc::Rc;
+
+use hookwright_analysis::budget::Budget;
+use hookwright_analysis::syntax::{
+    AssignedValue, Command, CommandKind, Dialect, List, Operation, Parameter, Piece, Pipeline, Script, Word,
+};
 
 /// The placeholder for a value that is inserted into a text.
 pub(crate) const PLACEHOLDER: &str = "hwMARKwh";
 
-/// Returns the shape of a text, with every placeholder in its words replaced by `value`; `None` if the parse is
-/// uncertain.
+/// Returns the shape of a text, with every placeholder in its words replaced by `value`; `None` if the text is not
+/// understood.
 pub(crate) fn render_shape(text: &str, value: &str) -> Option<String> {
-    let script = parse(text);
-    let mut shape = ShapeWriter { text: String::new(), value, certain: true };
-    shape.write_script(&script);
-    shape.certain.then_some(shape.text)
+    let mut script = Script::parse(text, Dialect::Bash, &Budget::default());
+    Normalizer { value }.list(&mut script.list);
+    script.problems.is_empty().then(|| format!("{:?}", script.list))
 }
 
-struct ShapeWriter<'v> {
-    text: String,
+/// Makes one piece of adjacent texts, quoted or not, with the placeholder filled in.
+struct Normalizer<'v> {
     value: &'v str,
-    certain: bool,
 }
 
-impl ShapeWriter<'_> {
-    fn write_script(&mut self, script: &Script) {
-        self.certain &= script.certain;
-        self.write_nodes("script", &script.nodes);
+impl Normalizer<'_> {
+    fn list(&self, list: &mut List) {
+        for statement in list {
+            self.pipeline(&mut statement.first);
+            statement.rest.iter_mut().for_each(|(_, pipeline)| self.pipeline(pipeline));
+        }
     }
 
-    fn write_nodes(&mut self, name: &str, nodes: &[Node]) {
-        self.text += &format!("({name}");
-        nodes.iter().for_each(|node| self.write_node(node));
-        self.text += ")";
+    fn pipeline(&self, pipeline: &mut Pipeline) {
+        pipeline.commands.iter_mut().for_each(|command| self.command(command));
     }
 
-    fn write_node(&mut self, node: &Node) {
-        match node {
-            Node::Simple(command) => self.write_command(command),
-            Node::Group(body) => self.write_nodes("group", body),
-            Node::Apart(body) => self.write_nodes("apart", body),
-            Node::Pipeline(body) => self.write_nodes("pipeline", body),
-            Node::Maybe(body) => self.write_nodes("maybe", body),
-            Node::And(body) => self.write_nodes("and", body),
-            Node::Or(body) => self.write_nodes("or", body),
-            Node::Function { name, body } => {
-                self.write_nodes(&format!("function {:?}", self.fill_placeholder(name)), body)
-            }
-            Node::Loop { variable, body } => {
-                if let Some((name, words)) = variable {
-                    self.text += &format!("for {:?}", self.fill_placeholder(name));
-                    words.iter().for_each(|word| self.write_word(word));
+    fn command(&self, command: &mut Command) {
+        command.redirections.iter_mut().for_each(|redirection| self.word(&mut redirection.target));
+        match &mut command.kind {
+            CommandKind::Simple { assignments, words } => {
+                for assignment in assignments {
+                    assignment.name = self.filled(&assignment.name);
+                    match &mut assignment.value {
+                        AssignedValue::Scalar(word) => self.word(word),
+                        AssignedValue::Array(words) => self.words(words),
+                    }
                 }
-                self.write_nodes("loop", body);
+                self.words(words);
+            }
+            CommandKind::Group(list) | CommandKind::Subshell(list) => self.list(list),
+            CommandKind::If { branches, otherwise } => {
+                for (condition, body) in branches {
+                    self.list(condition);
+                    self.list(body);
+                }
+                self.list(otherwise);
+            }
+            CommandKind::While { condition, body, .. } => {
+                self.list(condition);
+                self.list(body);
+            }
+            CommandKind::For { variable, words, body } => {
+                *variable = self.filled(variable);
+                words.iter_mut().for_each(|words| self.words(words));
+                self.list(body);
+            }
+            CommandKind::ArithmeticFor { expressions, body } => {
+                self.words(expressions);
+                self.list(body);
+            }
+            CommandKind::Case { subject, arms } => {
+                self.word(subject);
+                for arm in arms {
+                    self.words(&mut arm.patterns);
+                    self.list(&mut arm.body);
+                }
+            }
+            CommandKind::Test(words) => self.words(words),
+            CommandKind::Arithmetic(word) => self.word(word),
+            CommandKind::Function { name, body } => {
+                *name = self.filled(name);
+                self.command(Rc::make_mut(body));
             }
         }
     }
 
-    fn write_command(&mut self, command: &SimpleCommand) {
-        self.text += "(command";
-        for assignment in &command.assignments {
-            self.text += &format!(" {:?}=", self.fill_placeholder(&assignment.name));
-            self.write_word(&assignment.value);
-        }
-        command.words.iter().for_each(|word| self.write_word(word));
-        for redirection in &command.redirections {
-            self.text += &format!(" {:?}", redirection.kind);
-            self.write_word(&redirection.target);
-        }
-        self.text += ")";
+    fn words(&self, words: &mut [Word]) {
+        words.iter_mut().for_each(|word| self.word(word));
     }
 
-    fn write_word(&mut self, word: &Word) {
-        self.text += " [";
-        let mut plain = String::new();
-        for piece in &word.pieces {
-            match piece {
+    fn word(&self, word: &mut Word) {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for mut piece in std::mem::take(&mut word.pieces) {
+            let text = match &mut piece {
                 // Characters that a shell expands outside of quotes are marked.
-                Piece::Plain(text) => {
-                    text.chars().for_each(|char| plain.extend(expansion_marker(char).into_iter().chain([char])))
+                Piece::Literal(text) => {
+                    text.chars().flat_map(|char| expansion_marker(char).into_iter().chain([char])).collect()
                 }
-                Piece::Quoted(text) => plain += text,
+                Piece::Quoted(text) => text.clone(),
                 other => {
-                    self.write_literal(&mut plain);
-                    self.write_expansion(other);
+                    self.expansion(other);
+                    pieces.push(piece);
+                    continue;
                 }
+            };
+            match pieces.last_mut() {
+                Some(Piece::Quoted(before)) => before.push_str(&text),
+                _ => pieces.push(Piece::Quoted(text)),
             }
         }
-        self.write_literal(&mut plain);
-        self.text += "]";
-    }
-
-    fn fill_placeholder(&self, text: &str) -> String {
-        text.replace(PLACEHOLDER, self.value)
-    }
-
-    fn write_literal(&mut self, plain: &mut String) {
-        let text = self.fill_placeholder(&std::mem::take(plain));
-        if !text.is_empty() {
-            self.text += &format!("{text:?}");
+        for piece in &mut pieces {
+            if let Piece::Quoted(text) = piece {
+                *text = self.filled(text);
+            }
         }
+        pieces.retain(|piece| !matches!(piece, Piece::Quoted(text) if text.is_empty()));
+        word.pieces = pieces;
     }
 
-    fn write_expansion(&mut self, piece: &Piece) {
+    fn expansion(&self, piece: &mut Piece) {
         match piece {
-            Piece::Plain(_) | Piece::Quoted(_) => {}
-            Piece::Variable { name, default, quoted } => {
-                self.text += &format!("(variable {name:?} {quoted}");
-                default.iter().for_each(|word| self.write_word(word));
-                self.text += ")";
+            Piece::Literal(_) | Piece::Quoted(_) => {}
+            Piece::Parameter { parameter, .. } => self.parameter(parameter),
+            Piece::CommandSubstitution { script, .. } | Piece::ProcessSubstitution { script, .. } => {
+                self.list(&mut Rc::make_mut(script).list);
             }
-            Piece::PathPart { name, part, quoted } => {
-                let part = if *part == PathPart::Directory { "directory" } else { "name" };
-                self.text += &format!("({part} {name:?} {quoted})");
-            }
-            Piece::Output { script, quoted } => {
-                self.text += &format!("(output {quoted}");
-                self.write_script(script);
-                self.text += ")";
-            }
-            Piece::Other(word) => {
-                self.text += "(other";
-                self.write_word(word);
-                self.text += ")";
-            }
+            Piece::Arithmetic { expression, .. } => self.word(expression),
         }
+    }
+
+    fn parameter(&self, parameter: &mut Parameter) {
+        parameter.subscript.iter_mut().for_each(|word| self.word(word));
+        match &mut parameter.operation {
+            Operation::Plain | Operation::Length | Operation::Indirect => {}
+            Operation::Default { word, .. }
+            | Operation::AssignDefault { word, .. }
+            | Operation::Alternative { word, .. }
+            | Operation::Error { word, .. } => self.word(word),
+            Operation::RemovePrefix { pattern, .. } | Operation::RemoveSuffix { pattern, .. } => self.word(pattern),
+            Operation::Other { words } => self.words(words),
+        }
+    }
+
+    fn filled(&self, text: &str) -> String {
+        text.replace(PLACEHOLDER, self.value)
     }
 }
 

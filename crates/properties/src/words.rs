@@ -4,7 +4,9 @@
 use std::ffi::OsString;
 
 use hookwright_hooks::fuzzing::preview_launch;
-use hookwright_hooks::shell::{Piece, sole_command};
+use hookwright_analysis::budget::Budget;
+use hookwright_analysis::command_parts::sole_command;
+use hookwright_analysis::syntax::{CommandKind, Dialect, Operation, Piece, Script};
 
 use crate::shell_shape::{PLACEHOLDER, render_shape};
 
@@ -47,27 +49,29 @@ fn strip_variable_prefix<'s>(shell: &'s str, value: &str) -> Option<&'s str> {
 
 fn check_words_match_shell(shell: &str, words: Option<&[OsString]>) {
     let Some(words) = words else { return };
-    let script = hookwright_hooks::shell::parse(shell);
-    let commands = script.commands();
-    assert!(script.certain && commands.len() == 1, "not surely one command: {shell:?}");
-    let command = commands[0];
-    assert!(command.assignments.is_empty() && command.redirections.is_empty(), "more than words: {shell:?}");
-    let read: Vec<OsString> = command.words.iter().map(|word| word.pieces.iter().map(piece_text).collect()).collect();
+    let script = Script::parse(shell, Dialect::Bash, &Budget::default());
+    assert!(script.problems.is_empty(), "not understood: {shell:?}");
+    let [statement] = script.list.as_slice() else { panic!("not one command: {shell:?}") };
+    let [command] = statement.first.commands.as_slice() else { panic!("not one command: {shell:?}") };
+    let CommandKind::Simple { assignments, words: found } = &command.kind else { panic!("not words: {shell:?}") };
+    assert!(assignments.is_empty() && command.redirections.is_empty(), "more than words: {shell:?}");
+    let read: Vec<OsString> = found.iter().map(|word| word.pieces.iter().map(piece_text).collect()).collect();
     assert_eq!(read, words, "{shell:?}");
-    let expands =
-        command.words.iter().flat_map(|word| &word.pieces).any(|piece| matches!(piece, Piece::Variable { .. }));
+    let expands = found.iter().flat_map(|word| &word.pieces).any(|piece| !piece.is_text());
     assert!(expands || shell.contains(char::is_control) || sole_command(shell).is_some(), "{shell:?}");
 }
 
 /// Returns the text of a piece within a word.
 fn piece_text(piece: &Piece) -> OsString {
     match piece {
-        Piece::Plain(text) => {
-            assert!(!text.contains(['*', '?', '~', '{', '[']), "a pattern that nobody expands: {text:?}");
+        Piece::Literal(text) => {
+            assert!(!text.contains(['*', '?', '~', '{', '[']), "a pattern that is not expanded: {text:?}");
             text.into()
         }
         Piece::Quoted(text) => text.into(),
-        Piece::Variable { name, default: None, quoted: true } => format!("${name}").into(),
-        other => panic!("an expansion that nobody does: {other:?}"),
+        Piece::Parameter { parameter, quoted: true } if parameter.operation == Operation::Plain => {
+            format!("${}", parameter.name).into()
+        }
+        other => panic!("an expansion that is not done: {other:?}"),
     }
 }

@@ -1,7 +1,7 @@
 //! Finds variables that a hook's command reads and that nothing sets. Variables that the shell or the command itself
 //! sets, or that have a default, are not reported.
 
-use hookwright_hooks::shell::free_variables;
+use hookwright_analysis::free_variables::free_variables;
 use hookwright_hooks::{Hook, SESSION_VARIABLES, Source};
 
 use crate::load::LoadedConfig;

@@ -1,6 +1,6 @@
 //! The scope of an approval "for this session": a tool, a command or an MCP server.
 
-use hookwright_hooks::shell::{parts, sole_command, sole_program};
+use hookwright_analysis::command_parts::{parts, sole_command, sole_program};
 use hookwright_tools::mcp::McpToolOrigin;
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ pub fn session_grant_scope(command: &str) -> Option<String> {
     if is_in(FIXED_EFFECT_PROGRAMS) {
         return Some(program);
     }
-    let words = sole_command(command)?.words;
+    let words = sole_command(command)?;
     let mut granted = vec![program.clone()];
     // For other programs it is unknown which of their arguments matter.
     let mut wanted = match () {

@@ -3,7 +3,7 @@
 //!
 //! A denying entry is read broadly, an allowing one only where it is unambiguous.
 
-use hookwright_hooks::shell::{Fit, Naming, Parts, parts};
+use hookwright_analysis::command_parts::{Fit, Naming, Parts, parts};
 use hookwright_hooks::tools_named;
 use hookwright_tools::canonical_name;
 use serde_json::{Map, Value};
@@ -71,7 +71,7 @@ fn prefixes_cover_all(parts: &Parts, prefixes: &[&str]) -> bool {
     parts.certain && !parts.commands.is_empty() && parts.commands.iter().all(covered)
 }
 
-fn starts_with_prefix(part: &hookwright_hooks::shell::Part, prefix: &str) -> bool {
+fn starts_with_prefix(part: &hookwright_analysis::command_parts::Part, prefix: &str) -> bool {
     part.begins_with(prefix, Naming::Exact) == Fit::Yes
 }
 

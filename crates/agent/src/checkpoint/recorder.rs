@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hookwright_hooks::{Aspect, CallPlace, Effects, PathResolver};
+use hookwright_hooks::{Aspect, CallPlace, PathResolver, call_effects};
 use hookwright_tools::Workspace;
 use jiff::Timestamp;
 use serde_json::{Map, Value};

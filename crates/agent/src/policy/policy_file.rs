@@ -414,7 +414,7 @@ impl PolicyReader<'_> {
     /// Reads an absolute, normalised path.
     fn read_absolute_path(&mut self, value: &TomlValue<'_>) -> Option<PathBuf> {
         let path = PathBuf::from(self.read_text(value)?);
-        let is_whole = path.is_absolute() && hookwright_hooks::shell::normalized(&path) == path;
+        let is_whole = path.is_absolute() && hookwright_analysis::paths::normalized(&path) == path;
         if !is_whole {
             self.push_error(value, "expected an absolute path without `..`");
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use hookwright_hooks::shell::parts;
+use hookwright_analysis::command_parts::parts;
 use hookwright_settings::edit::{EditError, rewrite_private};
 use hookwright_tools::ToolKind;
 

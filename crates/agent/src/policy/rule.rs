@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hookwright_hooks::shell::{Fit, Naming, Part};
+use hookwright_analysis::command_parts::{Fit, Naming, Part};
 use hookwright_hooks::{BoundedRegex, FileLocation, McpToolName, RegexMatch, matches_wildcard};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{DELEGATE_TO_AGENT, canonical_name};

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use hookwright_hooks::McpToolName;
-use hookwright_hooks::shell::{Fit, Part, parts};
+use hookwright_analysis::command_parts::{Fit, Part, parts};
 use hookwright_settings::ApprovalMode;
 use serde_json::{Map, Value};
 

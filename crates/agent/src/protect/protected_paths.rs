@@ -98,7 +98,7 @@ impl ProtectedPaths {
                 Ok(real) | Err(PathError::Outside { real, .. }) => real,
                 Err(_) => return None,
             };
-            let written = hookwright_hooks::shell::normalized(&workspace.directory().join(asked));
+            let written = hookwright_analysis::paths::normalized(&workspace.directory().join(asked));
             // In a project that was moved, the files that were protected at its old place still are.
             let old = real.strip_prefix(workspace.directory()).map(|rest| home.directory().join(rest)).ok();
             let old = old.filter(|_| moved.is_some());
@@ -225,7 +225,7 @@ impl RealPathCache {
     /// Returns a path as given and its real path, both case-folded for comparison.
     fn named_and_real(&mut self, path: PathBuf) -> Vec<PathBuf> {
         let real = self.real_path(&path).filter(|real| *real != path);
-        let written = hookwright_hooks::shell::normalized(&path);
+        let written = hookwright_analysis::paths::normalized(&path);
         [Some(written), real].into_iter().flatten().map(|path| case_folded(&path)).collect()
     }
 

@@ -150,7 +150,14 @@ impl Interpreter<'_> {
                 Outcome::both(state)
             }
             "kill" => {
-                for arg in args.iter().filter(|arg| !arg.beginning().starts_with('-')) {
+                // The first word may be a signal; a number with a sign behind it is a group of processes.
+                let skipped = match args.first().and_then(Argument::text) {
+                    Some("-s" | "-n") => 2,
+                    Some("-l" | "-L") => args.len(),
+                    Some(text) if text.starts_with('-') => 1,
+                    _ => 0,
+                };
+                for arg in args.iter().skip(skipped).filter(|arg| arg.text() != Some("--")) {
                     self.tell(&Fact::Process(&arg.shown));
                 }
                 Outcome::both(state)

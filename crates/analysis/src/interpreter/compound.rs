@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Interpreter, Io, LoopFrame, Outcome, UNITS_PER_STEP, join};
 use crate::state::{Function, State};
-use crate::syntax::{CaseArm, Command, CommandKind, List, Word};
+use crate::syntax::{CaseArm, Command, CommandKind, List, Redirection, Word};
 use crate::value::{Taint, Text, Value};
 
 /// A loop over more words is interpreted once for all of them.
@@ -22,7 +22,10 @@ impl Interpreter<'_> {
         }
         let before = state.clone();
         let (io, may_fail) = self.redirections(&command.redirections, &mut state, io);
+        let writes = command.redirections.iter().any(Redirection::writes_file);
+        self.redirects += usize::from(writes);
         let outcome = self.compound(&command.kind, state, &io);
+        self.redirects -= usize::from(writes);
         match may_fail {
             true => outcome.join(Outcome::failure(before)),
             false => outcome,

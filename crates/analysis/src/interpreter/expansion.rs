@@ -248,13 +248,13 @@ impl Interpreter<'_> {
             let prefix = if pattern::is_pattern(&chars[..length]) { String::new() } else { plain(&chars[..length]) };
             let text = if is_number { Text::Number } else { Text::Unknown };
             let value = Value { text, taint };
-            found.push(Argument { value, prefix: prefix.into(), many: many || is_pattern, shown: shown.into() });
+            found.push(Argument { value, prefix: prefix.into(), many: many || is_pattern, same_prefix: false, shown: shown.into() });
             return;
         }
         if !is_pattern {
             let text: Rc<str> = plain(&chars).into();
             let value = Value { text: Text::Known(text.clone()), taint };
-            found.push(Argument { value, prefix: "".into(), many: false, shown: text });
+            found.push(Argument { value, prefix: "".into(), many: false, same_prefix: false, shown: text });
             return;
         }
         match self.matches(&chars, state) {
@@ -269,7 +269,7 @@ impl Interpreter<'_> {
                 let fixed = chars.iter().position(|(char, quoted)| !quoted && matches!(char, '*' | '?' | '['));
                 let prefix = plain(&chars[..fixed.unwrap_or_default()]);
                 let value = Value::unknown(taint);
-                found.push(Argument { value, prefix: prefix.into(), many: true, shown: shown.into() });
+                found.push(Argument { value, prefix: prefix.into(), many: true, same_prefix: true, shown: shown.into() });
             }
         }
     }

@@ -51,8 +51,8 @@ impl Interpreter<'_> {
             for source in from {
                 let path = match &source {
                     FlowSource::File(path) => Some(path.as_path()),
-                    // Asking a host and answering it is no flow.
-                    FlowSource::Network(host) if to == format!("network:{host}") => continue,
+                    // What comes from the network counts where it is run.
+                    FlowSource::Network(_) if to.starts_with("network:") => continue,
                     _ => None,
                 };
                 self.observer.fact(&Fact::Flow { from: &source.shown(), path, to, via });

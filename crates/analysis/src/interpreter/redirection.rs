@@ -52,6 +52,9 @@ impl Interpreter<'_> {
                 true
             }
             RedirectionOperator::DuplicateOutput if is_descriptor(target) => {
+                if is(0) {
+                    io.stdin = Stream::default();
+                }
                 if is_output {
                     io.stdout = elsewhere(&io.stdout);
                 }
@@ -61,6 +64,9 @@ impl Interpreter<'_> {
                 let file = self.redirection_target(target, state);
                 self.read_for_redirection(&file, state);
                 self.write_for_redirection(&file, state, io, is(1));
+                if is_input {
+                    io.stdin = Stream::default();
+                }
                 true
             }
             RedirectionOperator::Write

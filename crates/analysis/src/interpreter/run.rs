@@ -129,13 +129,19 @@ impl Interpreter<'_> {
         let outer_contacted = std::mem::take(&mut self.contacted);
         let words = self.words(words, &mut state);
         let (io, may_fail) = self.redirections(redirections, &mut state, io);
+        let writes = redirections.iter().any(Redirection::writes_file);
+        self.redirects += usize::from(writes);
         let outcome = match words.is_empty() {
             true => {
+                if writes {
+                    self.observer.command(&CommandRun { words: &[], redirects: true, depth: self.depth });
+                }
                 self.assign_all(assignments, &mut state);
                 Outcome::both(state)
             }
             false => self.with_assignments(assignments, &words, !redirections.is_empty(), state, &io),
         };
+        self.redirects -= usize::from(writes);
         self.read_taint = outer;
         self.written = outer_written;
         self.contacted = outer_contacted;
@@ -224,7 +230,7 @@ impl Interpreter<'_> {
             self.unsure_all("commands run each other too deep");
             return Outcome::both(state);
         }
-        self.observer.command(&CommandRun { words, depth: self.depth });
+        self.observer.command(&CommandRun { words, redirects: self.redirects > 0, depth: self.depth });
         self.depth += 1;
         let outcome = self.run_named(words, lookup, redirected, state, io);
         self.depth -= 1;
@@ -237,6 +243,11 @@ impl Interpreter<'_> {
             state.forget();
             return Outcome::both(state);
         };
+        // What looks like an option is one of the program before it.
+        if name.starts_with('-') && lookup == Lookup::Programs {
+            self.unsure_all(format!("{name} is no program"));
+            return Outcome::both(state);
+        }
         if lookup == Lookup::Shell {
             match state.function(&name) {
                 Some(Function::Defined(body)) => {
@@ -271,16 +282,20 @@ impl Interpreter<'_> {
     /// A program, which changes nothing in the shell that starts it.
     fn program(&mut self, name: &str, words: &[Argument], state: &State, io: &Io) {
         let Some(known) = known_name(name) else {
-            return self.unsure_all(format!("{name} lies where anything may lie"));
+            if is_loader(name) {
+                self.unsure_all("the loader runs a program");
+            }
+            self.note_run(name);
+            return self.unsure_program(Aspects::ALL, format!("{name} lies where anything may lie"));
         };
+        self.note_run(known);
         if self.programs_changed {
             self.unsure_all("programs may have been replaced");
         }
         let Some(program) = self.environment.programs.find(known) else {
-            self.unsure_all(format!("what {known} does is not known"));
+            self.unsure_program(Aspects::ALL, format!("what {known} does is not known"));
             return self.print_result(words, known, io);
         };
-        self.ran.insert(known.to_owned());
         let odd = state.variables().find(|(name, variable)| match variable.exported {
             true => !is_harmless(name) && !program.environment.iter().any(|fine| fits(fine, name)),
             false => steers_programs(name) && !program.environment.iter().any(|fine| fits(fine, name)),
@@ -308,6 +323,12 @@ impl Interpreter<'_> {
         self.print(&Value::unknown(data), io);
     }
 
+    /// A program or a script of this name runs.
+    pub(crate) fn note_run(&mut self, path: &str) {
+        self.runs_path |= path.contains('/') && known_name(path).is_none();
+        self.ran.insert(path.rsplit('/').next().unwrap_or(path).to_owned());
+    }
+
     /// What a command runs as another user.
     pub(crate) fn privileged(&mut self, words: &[Argument]) {
         let shown: Vec<&str> = words.iter().map(|word| &*word.shown).collect();
@@ -328,6 +349,12 @@ fn fits(pattern: &str, name: &str) -> bool {
         Some(prefix) => name.starts_with(prefix),
         None => pattern == name,
     }
+}
+
+/// Whether a program is the loader of programs, which runs another one.
+fn is_loader(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    name.starts_with("ld-") && name.contains(".so")
 }
 
 /// The name of a program, unless it lies where anything may lie.

@@ -31,6 +31,7 @@ impl Interpreter<'_> {
     /// Something happens to what a word names.
     pub(crate) fn touch(&mut self, access: Access, word: &Argument, depth: Depth, state: &State) {
         let Some(text) = word.text().filter(|text| !text.is_empty()) else {
+            self.made_unknown |= access == Access::Write;
             return self.unsure(access, format!("{} is only known when it runs", named(word)));
         };
         let text = text.to_owned();
@@ -40,6 +41,10 @@ impl Interpreter<'_> {
     /// Something happens to a path, as it is written.
     pub(crate) fn touch_text(&mut self, access: Access, text: &str, depth: Depth, state: &State) {
         let Some(path) = state.path(text) else {
+            if access == Access::Write {
+                let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
+                self.made.insert(name.to_owned());
+            }
             return self.unsure(access, "the directory is not known");
         };
         self.touch_path(access, &path, depth);
@@ -164,6 +169,11 @@ impl Interpreter<'_> {
             self.observer.fact(&Fact::Network(host));
             self.contacted.push(host.to_owned());
         }
+    }
+
+    /// A program that only reads is told to write.
+    pub(crate) fn exceeds(&mut self) {
+        self.observer.exceeds();
     }
 
     pub(crate) fn tell(&mut self, fact: &Fact<'_>) {

@@ -104,7 +104,7 @@ impl<'p> Reader<'p, '_> {
             self.at += 1;
             let Some(text) = word.text() else {
                 let sure = self.ended || self.program.syntax == Syntax::Plain;
-                if word.many || !(sure || word.is_operand()) {
+                if (word.many && !word.same_prefix) || !(sure || word.is_operand()) {
                     self.parsed.unclear = Some(word.shown.to_string());
                 }
                 self.operand(word);
@@ -316,27 +316,29 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
         };
     }
     let texts: Vec<&str> = given.iter().map(|(_, text)| *text).collect();
-    let mut best: Option<(usize, bool, &SubCommand)> = None;
+    let mut best: Option<(usize, bool, usize, &SubCommand)> = None;
     for command in &program.commands {
         for pattern in &command.patterns {
             let Some((length, wild)) = fit(pattern, &texts) else { continue };
+            let stars = pattern.iter().filter(|word| word.contains('*')).count();
             let better = match &best {
                 None => true,
-                Some((known, known_wild, _)) => match (wild, *known_wild) {
-                    (false, true) => length >= *known,
-                    (true, false) => length > *known,
-                    (false, false) => length > *known,
+                Some((known, known_wild, known_stars, _)) => match (wild, *known_wild) {
+                    // A whole name is the command; a word behind it that looks like a verb is an operand.
+                    (false, true) => true,
+                    (true, false) => false,
+                    (false, false) => length > *known || (length == *known && stars < *known_stars),
                     // Of two wildcards the shorter counts: the first verb is the verb.
                     (true, true) => length < *known,
                 },
             };
             if better {
-                best = Some((length, wild, command));
+                best = Some((length, wild, stars, command));
             }
         }
     }
     match best {
-        Some((length, _, command)) => {
+        Some((length, _, _, command)) => {
             let positions = given[..length].iter().map(|(at, _)| *at).collect();
             Command::Found { command, positions }
         }
@@ -366,7 +368,8 @@ fn fit(pattern: &[String], words: &[&str]) -> Option<(usize, bool)> {
         if words.len() < head.len() || !head.iter().zip(words).all(|(pattern, word)| fits_word(pattern, word)) {
             return None;
         }
-        return (head.len()..=words.len().saturating_sub(tail.len()))
+        let last = words.len().checked_sub(tail.len())?;
+        return (head.len()..=last)
             .find(|from| tail.iter().zip(&words[*from..]).all(|(pattern, word)| fits_word(pattern, word)))
             .map(|from| (from + tail.len(), true));
     }

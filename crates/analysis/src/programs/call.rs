@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::arguments::{self, Command, Parsed};
 use super::code;
-use super::spec::{Access, Body, Case, Condition, Count, Depth, Effect, Operand, Program, Role};
+use super::spec::{Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, Program, RepositoryChange, Role};
 use crate::interpreter::{FlowSource, Interpreter, Io, Lookup};
 use crate::observer::{Aspects, Fact};
 use crate::state::State;
@@ -45,8 +45,10 @@ impl<'c, 'a> Call<'c, 'a> {
             Command::None => {
                 let parsed = arguments::parse(program, &[&program.body], name, args);
                 let mut call = Call { interpreter, name, program, body: &program.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
-                if !program.commands.is_empty() && !call.parsed.ends && !call.parsed.operands.is_empty() {
-                    return call.interpreter.unsure_all(format!("{name} without a command that is known"));
+                let body = &program.body;
+                let says_nothing = body.operands.is_none() && body.does.is_empty() && body.cases.is_empty() && body.code.is_none();
+                if !program.commands.is_empty() && !call.parsed.ends && ((says_nothing && args.is_empty()) || !call.parsed.operands.is_empty()) {
+                    return call.interpreter.unsure_program(Aspects::ALL, format!("{name} without a command that is known"));
                 }
                 call.carry_out();
             }
@@ -54,7 +56,7 @@ impl<'c, 'a> Call<'c, 'a> {
                 let parsed = arguments::parse_command(program, command, name, args, &positions);
                 let mut call = Call { interpreter, name, program, body: &command.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
                 if command_goes_on(program, args, &positions) {
-                    call.interpreter.unsure_all(format!("options stand between the words of a command of {name}"));
+                    call.interpreter.unsure_program(Aspects::ALL, format!("options stand between the words of a command of {name}"));
                 }
                 call.carry_out();
             }
@@ -64,7 +66,7 @@ impl<'c, 'a> Call<'c, 'a> {
                         interpreter.contact(peer);
                     }
                 }
-                interpreter.unsure_all(reason);
+                interpreter.unsure_program(Aspects::ALL, reason);
             }
         }
     }
@@ -73,7 +75,9 @@ impl<'c, 'a> Call<'c, 'a> {
     pub(crate) fn carry_out(&mut self) {
         self.privileged |= self.body.does.contains(&Effect::Privileged);
         // Whether `--help` comes before or after what another option does is not known.
-        let acts = |given: &arguments::Given<'_>| !given.spec.ends && !given.spec.is_inert();
+        let acts = |given: &arguments::Given<'_>| {
+            !given.spec.ends && (!given.spec.is_inert() || given.is("--*") || given.is("-*"))
+        };
         self.parsed.ends &= !self.parsed.options.iter().any(acts);
         self.before_code();
         if self.parsed.ends {
@@ -97,7 +101,10 @@ impl<'c, 'a> Call<'c, 'a> {
             let aspects = self.body.aspects_of_words();
             if aspects != Aspects::NONE {
                 let reason = format!("{word} is only known when it runs, and may be any word of {}", self.name);
-                self.interpreter.unsure(aspects, reason);
+                match self.program.runs_others() {
+                    true => self.interpreter.unsure(aspects, reason),
+                    false => self.interpreter.unsure_program(aspects, reason),
+                }
             }
         }
         if self.parsed.options.iter().any(|given| given.spec.file_value) {
@@ -124,11 +131,31 @@ impl<'c, 'a> Call<'c, 'a> {
                 (values, given.spec.does.clone())
             })
             .collect();
+        let only_reads = |role: &Role| match role {
+            Role::Text | Role::Path(Access::Read, _) => true,
+            Role::Named(name) => !name.ends_with("-write") && !name.ends_with("-delete"),
+            _ => false,
+        };
+        let operands = self.body.operands.as_deref().unwrap_or_default();
+        let reader = self.body.code.is_none() && operands.iter().flat_map(|operand| &operand.roles).all(only_reads);
         for (values, does) in given {
             for (roles, value) in values {
+                if reader && roles.iter().any(|role| matches!(role, Role::Path(Access::Write | Access::Delete, _))) {
+                    self.interpreter.exceeds();
+                }
                 self.roles(&roles, &value);
             }
-            does.iter().for_each(|effect| self.effect(effect));
+            for effect in &does {
+                match effect {
+                    // An option that may run something: which commands run is not known.
+                    Effect::Unsure(aspects, reason) => {
+                        let aspects = if aspects.is_empty() { Aspects::ALL } else { Aspects::of(aspects) };
+                        let reason = if reason.is_empty() { "an option that may do anything" } else { reason };
+                        self.interpreter.unsure(aspects, format!("{}: {reason}", self.name));
+                    }
+                    effect => self.effect(effect),
+                }
+            }
         }
     }
 
@@ -151,7 +178,10 @@ impl<'c, 'a> Call<'c, 'a> {
         match operands {
             Some(operands) => self.operands(operands, &given),
             None if given.is_empty() => {}
-            None => self.interpreter.unsure_all(format!("what {} does with {} is not known", self.name, given[0].shown)),
+            None => {
+                let reason = format!("what {} does with {} is not known", self.name, given[0].shown);
+                self.interpreter.unsure_program(Aspects::ALL, reason);
+            }
         }
     }
 
@@ -184,7 +214,8 @@ impl<'c, 'a> Call<'c, 'a> {
             left = rest;
         }
         if let Some(word) = left.first() {
-            self.interpreter.unsure_all(format!("what {} does with {} is not known", self.name, word.shown));
+            let reason = format!("what {} does with {} is not known", self.name, word.shown);
+            self.interpreter.unsure_program(Aspects::ALL, reason);
         }
     }
 
@@ -232,11 +263,12 @@ impl<'c, 'a> Call<'c, 'a> {
             }
             Role::Script => {
                 self.touch(Access::Read, word, Depth::Itself);
-                self.interpreter.unsure_all(format!("what {} does is not known", word.shown));
+                self.interpreter.note_run(&word.shown);
+                self.interpreter.unsure_program(Aspects::ALL, format!("what {} does is not known", word.shown));
             }
             Role::Code => {
                 self.interpreter.runs_data(word.value.taint, self.name);
-                self.interpreter.unsure_all(format!("what the code for {} does is not known", self.name));
+                self.interpreter.unsure_code(format!("what the code for {} does is not known", self.name));
             }
             Role::Unsure(reason) => self.unsure_because(reason),
             Role::Named(name) => code::named_role(name, self, word),
@@ -286,6 +318,9 @@ impl<'c, 'a> Call<'c, 'a> {
                     (false, true) => what.clone(),
                     (true, _) => String::new(),
                 };
+                if *change == RepositoryChange::Config {
+                    self.interpreter.exceeds();
+                }
                 self.interpreter.tell(&Fact::Repository { change: *change, what: &what });
             }
             Effect::Process(what) => self.interpreter.tell(&Fact::Process(what)),
@@ -299,9 +334,14 @@ impl<'c, 'a> Call<'c, 'a> {
             }
             Effect::Privileged => self.privileged = true,
             Effect::Unsure(aspects, reason) => {
-                let aspects = if aspects.is_empty() { Aspects::ALL } else { Aspects::of(aspects) };
                 let reason = if reason.is_empty() { "it may do anything" } else { reason };
-                self.interpreter.unsure(aspects, format!("{}: {reason}", self.name));
+                let reason = format!("{}: {reason}", self.name);
+                match Aspects::of(aspects) {
+                    Aspects::NONE => self.interpreter.unsure_program(Aspects::ALL, reason),
+                    // It runs commands that are made of its words.
+                    aspects if aspects.has(Aspect::Commands) => self.interpreter.unsure(aspects, reason),
+                    aspects => self.interpreter.unsure_program(aspects, reason),
+                }
             }
         }
     }

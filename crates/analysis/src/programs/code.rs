@@ -28,6 +28,7 @@ const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
     ("env", environment::run),
     ("find", find::run),
     ("git-clone", git::clone),
+    ("make", shell::make),
     ("patch", patch::run),
     ("sed", sed::run),
     ("shell", shell::run),

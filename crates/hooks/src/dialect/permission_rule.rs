@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::tool_arguments::{DialectCall, to_claude};
 use crate::matching::tool_names::tools_named;
 use crate::matching::wildcard::{matches_wildcard, path_matches_wildcard};
-use crate::shell::parts;
+use hookwright_analysis::command_parts::parts;
 
 /// A permission rule of Claude Code.
 #[derive(Clone, Debug, PartialEq, Eq)]

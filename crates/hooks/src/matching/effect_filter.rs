@@ -12,7 +12,7 @@ use std::sync::Arc;
 use globset::{GlobBuilder, GlobMatcher};
 
 use crate::effects::{Aspect, CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
-use crate::shell::{self, Field, Fit};
+use hookwright_analysis::command_parts::{Fit, begins};
 
 /// A compiled `when`. It is cheap to clone.
 #[derive(Clone)]
@@ -333,9 +333,9 @@ impl CommandPattern {
         CommandPattern { is_exception, leading_words: leading, flags: anywhere }
     }
 
-    fn match_words(&self, words: &[Field]) -> Fit {
+    fn match_words(&self, words: &[Option<String>]) -> Fit {
         let leading: Vec<&str> = self.leading_words.iter().map(String::as_str).collect();
-        let begins = shell::begins(words, &leading, &matches_star_pattern);
+        let begins = begins(words, &leading, &matches_star_pattern);
         let rest = words.get(1..).unwrap_or_default();
         self.flags.iter().map(|sign| match_flag(sign, rest)).fold(begins, |sum, next| match (sum, next) {
             (Fit::No, _) | (_, Fit::No) => Fit::No,
@@ -364,7 +364,7 @@ fn match_command(patterns: &[CommandPattern], command: &Command) -> Fit {
 }
 
 /// Whether an option or another word with a sign is among the words: `-rf` in `-f -r`, `--force` in `--forc`.
-fn match_flag(sign: &str, words: &[Field]) -> Fit {
+fn match_flag(sign: &str, words: &[Option<String>]) -> Fit {
     let letters = sign.strip_prefix('-').filter(|letters| !letters.starts_with('-') && !letters.contains('*'));
     let cluster = |word: &str| word.starts_with('-') && !word.starts_with("--");
     let found = match letters {

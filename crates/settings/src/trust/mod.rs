@@ -19,7 +19,7 @@ pub use folder_trust::{FolderRule, FolderTrust, TrustSource, set_folder_trust};
 pub use guard_files::{GuardFile, GuardFileKind, GuardFileSnapshot, text_diff};
 pub use hook_review::{HookFinding, HookTrustReview, hold_untrusted, trust_hooks, trust_hooks_keeping_previous};
 pub(crate) use hook_review::{HookReviewer, TrustScope, trust_switch_offs};
-pub(crate) use hookwright_hooks::shell::normalized;
+pub(crate) use hookwright_analysis::paths::normalized;
 pub(crate) use instructions::placeholder_hooks;
 pub(crate) use ledger::change_trust_record;
 pub use ledger::{

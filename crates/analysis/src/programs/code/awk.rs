@@ -14,7 +14,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     for text in &code {
         match text.text() {
             Some(text) => program(call, &text.to_owned()),
-            None => return call.interpreter.unsure_all("the awk program is only known when it runs"),
+            None => return call.interpreter.unsure_code("the awk program is only known when it runs"),
         }
     }
     for file in &operands {
@@ -32,37 +32,52 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 
 /// Goes through a program: strings and patterns aside, what could run, read or write?
 fn program(call: &mut Call<'_, '_>, text: &str) {
-    let Some(tokens) = tokens(text) else { return call.interpreter.unsure_all("the awk program is not understood") };
+    let Some(tokens) = tokens(text) else { return call.interpreter.unsure_code("the awk program is not understood") };
     let mut parens = 0_i32;
     let mut printing = false;
     for (at, token) in tokens.iter().enumerate() {
         match token {
             Token::Word(word) if matches!(word.as_str(), "system" | "getline" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO" | "close" | "fflush") => {
                 if word != "close" && word != "fflush" {
-                    return call.interpreter.unsure_all(format!("the awk program uses {word}"));
+                    return call.interpreter.unsure_code(format!("the awk program uses {word}"));
                 }
             }
             Token::Word(word) if word == "print" || word == "printf" => {
                 printing = true;
                 parens = 0;
             }
-            Token::Sign('@') => return call.interpreter.unsure_all("the awk program loads or calls something by name"),
+            Token::Sign('@') => return call.interpreter.unsure_code("the awk program loads or calls something by name"),
             Token::Sign('(') => parens += 1,
             Token::Sign(')') => parens -= 1,
             Token::Sign(';' | '\n' | '}' | '{') => printing = false,
             // `||` is a word of its own.
-            Token::Sign('|') => return call.interpreter.unsure_all("the awk program runs a command"),
+            Token::Sign('|') => return call.interpreter.unsure_code("the awk program runs a command"),
             Token::Sign('>') if printing && parens <= 0 => match (tokens.get(at + 1), tokens.get(at + 2)) {
                 (Some(Token::Sign('>')), _) => {}
                 (Some(Token::Text(file)), None | Some(Token::Sign(';' | '}' | '\n'))) => {
+                    if file.starts_with("/inet") {
+                        return call.interpreter.unsure_code("the awk program connects to a host");
+                    }
                     if file != "/dev/stderr" && file != "/dev/stdout" {
                         call.touch(Access::Write, &Argument::known(file.as_str()), Depth::Itself);
                     }
                 }
-                _ => return call.interpreter.unsure_all("the awk program writes a file that is only known when it runs"),
+                _ => return call.interpreter.unsure_code("the awk program writes a file that is only known when it runs"),
             },
             _ => {}
         }
+    }
+}
+
+/// Whether a slash behind this begins a pattern, rather than dividing.
+fn begins_pattern(before: Option<&Token>) -> bool {
+    const KEYWORDS: [&str; 14] = [
+        "print", "printf", "return", "in", "else", "do", "getline", "if", "while", "for", "delete", "exit", "BEGIN", "END",
+    ];
+    match before {
+        Some(Token::Word(word)) => KEYWORDS.contains(&word.as_str()),
+        Some(Token::Text(_) | Token::Sign(')' | ']' | '$')) => false,
+        _ => true,
     }
 }
 
@@ -96,7 +111,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
                 tokens.push(if string.contains('\\') { Token::Pattern } else { Token::Text(string) });
             }
             // A slash divides behind a value, and begins a pattern elsewhere.
-            '/' if !matches!(tokens.last(), Some(Token::Word(_) | Token::Text(_) | Token::Sign(')' | ']' | '$'))) => {
+            '/' if begins_pattern(tokens.last()) => {
                 let mut bracket = false;
                 loop {
                     match chars.next()?.1 {

@@ -2,7 +2,7 @@
 
 use crate::interpreter::Lookup;
 use crate::programs::call::Call;
-use crate::value::{Taint, Value};
+use crate::value::{Argument, Taint, Value};
 
 pub(super) fn run(call: &mut Call<'_, '_>) {
     let mut state = call.state.clone();
@@ -10,6 +10,10 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         // The kernel resolves it, link by link.
         let path = directory.text().and_then(|text| state.path(text));
         state.cwd = path.map(|path| crate::paths::physical(call.interpreter.environment.disk, &path).into());
+    }
+    // `-` is `-i`.
+    if call.parsed.operands.first().and_then(Argument::text) == Some("-") {
+        call.parsed.operands.remove(0);
     }
     let is_assignment = |text: &str| text.contains('=') && !text.starts_with('=');
     let count = call.parsed.operands.iter().take_while(|word| is_assignment(word.beginning())).count();

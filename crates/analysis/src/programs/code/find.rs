@@ -67,8 +67,12 @@ fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
             return;
         }
         match text {
-            "-delete" => roots.iter().for_each(|root| call.touch(Access::Delete, root, Depth::Tree)),
+            "-delete" => {
+                call.interpreter.exceeds();
+                roots.iter().for_each(|root| call.touch(Access::Delete, root, Depth::Tree));
+            }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
+                call.interpreter.exceeds();
                 value.into_iter().for_each(|file| call.touch(Access::Write, file, Depth::Itself));
                 at += if text == "-fprintf" { 2 } else { 1 };
             }

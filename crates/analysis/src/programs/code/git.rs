@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::network;
 use crate::interpreter::{Interpreter, Io};
+use crate::observer::Aspects;
 use crate::paths;
 use crate::programs::arguments::{self, Command};
 use crate::programs::call::Call;
@@ -38,7 +39,7 @@ pub(crate) fn run<'c, 'a>(
         Command::Unknown(reason) => return interpreter.unsure_all(reason),
     };
     if let Some(reason) = runs_programs(interpreter, state.cwd.as_deref(), top.as_deref()) {
-        interpreter.unsure_all(reason);
+        interpreter.unsure_program(Aspects::ALL, reason);
     }
     let rest: Vec<Argument> = args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
     let parsed = arguments::parse(program, &[&command.body], name, &rest);
@@ -70,7 +71,7 @@ fn own_options(interpreter: &mut Interpreter<'_>, program: &Program, words: &[Ar
                 let path = words.get(at + 1).and_then(Argument::text).and_then(|text| state.path(text));
                 state.cwd = path.map(|path| paths::normalized(&path).into());
                 if state.cwd.is_none() {
-                    interpreter.unsure_all("git's directory is only known when it runs");
+                    interpreter.unsure_program(Aspects::ALL, "git's directory is only known when it runs");
                 }
                 at += 1;
             }

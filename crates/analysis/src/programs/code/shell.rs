@@ -1,6 +1,7 @@
 //! Shells: `sh -c TEXT`, `bash FILE`, and a shell that reads its input.
 
 use crate::interpreter::Io;
+use crate::observer::Aspects;
 use crate::programs::call::Call;
 use crate::programs::spec::{Access, Depth};
 use crate::syntax::Dialect;
@@ -11,8 +12,11 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let dialect = match call.name {
         "bash" => Dialect::Bash,
         "sh" | "dash" | "ash" => Dialect::Posix,
-        // Others read much as sh does, but split and expand words in their own way.
-        other => return call.interpreter.unsure_all(format!("{other} reads commands in its own way")),
+        // Others read much as bash does, but split and expand words in their own way.
+        other => {
+            call.interpreter.unsure_all(format!("{other} reads commands in its own way"));
+            Dialect::Bash
+        }
     };
     let operands = call.parsed.operands.clone();
     let data = call.interpreter.read_taint.and(call.io.stdin.taint);
@@ -21,10 +25,10 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             call.interpreter.runs_data(text.value.taint, call.name);
             run_text(call, text, rest.get(1..).unwrap_or_default(), dialect);
         }
-        Some((file, rest)) if !call.parsed.is_set("input") => {
+        Some((file, _)) if !call.parsed.is_set("input") && !is_input(file) => {
             call.touch(Access::Read, file, Depth::Itself);
-            let _ = rest;
-            call.interpreter.unsure_all(format!("what {} does is not known", file.shown));
+            call.interpreter.note_run(&file.shown);
+            call.interpreter.unsure_program(Aspects::ALL, format!("what {} does is not known", file.shown));
         }
         _ => {
             call.interpreter.runs_data(data, call.name);
@@ -53,4 +57,27 @@ fn run_text(call: &mut Call<'_, '_>, text: &Argument, parameters: &[Argument], d
 pub(crate) fn text(call: &mut Call<'_, '_>, word: &Argument) {
     call.interpreter.runs_data(word.value.taint, call.name);
     run_text(call, word, &[], Dialect::Posix);
+}
+
+/// Whether a script's file is the input: `-`, `/dev/stdin`, `/proc/self/fd/0`.
+fn is_input(file: &Argument) -> bool {
+    let Some(text) = file.text() else { return false };
+    let name = text.rsplit('/').next().unwrap_or(text);
+    let numbered = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+    text == "-" || name == "stdin" || numbered || text.starts_with("/dev/") || text.starts_with("/proc/")
+}
+
+/// `make`: its file may be the input, and its variables may be commands.
+pub(super) fn make(call: &mut Call<'_, '_>) {
+    let from_input = ["-f", "--file", "--makefile"].iter().any(|name| call.parsed.values(name).any(is_input));
+    let is_command = |word: &Argument| {
+        let text = word.beginning();
+        let (name, value) = text.split_once('=').unwrap_or((text, ""));
+        matches!(name.trim_end_matches([':', '?', '+', '!']), "SHELL" | "MAKE" | "MAKEFLAGS" | ".SHELLFLAGS")
+            || value.contains([';', '|', '&', '`', '$', '\n'])
+    };
+    if from_input || call.parsed.operands.iter().any(is_command) {
+        call.interpreter.unsure_all("make is given commands by its words or its input");
+    }
+    call.by_file();
 }

@@ -12,12 +12,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 /// A statement, as far as it can be read.
 pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
     let Some(service) = call.body.service.clone() else {
-        return call.interpreter.unsure_all(format!("{}: which database it is about is not known", call.name));
+        return call.interpreter.unsure_program(crate::observer::Aspects::ALL, format!("{}: which database it is about is not known", call.name));
     };
     let verb = word.text().map(str::to_owned).and_then(|text| classify(&text));
     match verb {
         Some(verb) => call.interpreter.tell(&Fact::Service { name: &service, verb }),
-        None => call.interpreter.unsure_all(format!("what the statement for {} does is not clear", call.name)),
+        None => call.interpreter.unsure_program(crate::observer::Aspects::ALL, format!("what the statement for {} does is not clear", call.name)),
     }
 }
 
@@ -42,6 +42,13 @@ fn classify(text: &str) -> Option<Verb> {
             .collect();
         let first = words.first()?.as_str();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        // Functions that read files, run statements or change settings have names that begin so.
+        const ODD_BEGINNINGS: [&str; 14] = [
+            "READ_", "WRITE", "PG_READ", "PG_LS", "PG_STAT_FILE", "LO_", "DBLINK", "QUERY_TO", "SET_CONFIG", "FSDIR", "GLOB", "ZIPFILE", "XP_", "SP_",
+        ];
+        if words.iter().any(|word| ODD_BEGINNINGS.iter().any(|odd| word.starts_with(odd))) {
+            return None;
+        }
         if statement.starts_with(['.', '\\', '!']) || has(&ODD[..]) && !WRITES.contains(&first) {
             return None;
         }

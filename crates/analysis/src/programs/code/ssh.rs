@@ -1,6 +1,8 @@
 //! `ssh`: whom it talks to, and settings that run programs here.
 
 use crate::programs::call::Call;
+use crate::programs::spec::Aspect;
+use crate::value::Argument;
 
 /// Settings that touch nothing on this machine and lead nowhere else.
 const HARMLESS: [&str; 21] = [
@@ -18,4 +20,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         }
     }
     call.by_file();
+    // What runs on the other machine touches nothing here, but it is a command for those who judge commands.
+    let remote = call.parsed.operands.get(1..).unwrap_or_default();
+    let texts: Option<Vec<&str>> = remote.iter().map(Argument::text).collect();
+    match texts {
+        Some(texts) if texts.is_empty() => {}
+        Some(texts) => call.interpreter.tell_commands(&texts.join(" ")),
+        None => call.interpreter.unsure(Aspect::Commands, "what runs on the other machine is only known then"),
+    }
 }
