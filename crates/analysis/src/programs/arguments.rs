@@ -316,29 +316,31 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
         };
     }
     let texts: Vec<&str> = given.iter().map(|(_, text)| *text).collect();
-    let mut best: Option<(usize, bool, usize, &SubCommand)> = None;
+    let mut best: Option<(usize, bool, usize, usize, &SubCommand)> = None;
     for command in &program.commands {
         for pattern in &command.patterns {
             let Some((length, wild)) = fit(pattern, &texts) else { continue };
+            let head = pattern.iter().position(|word| word == "**").unwrap_or(pattern.len());
             let stars = pattern.iter().filter(|word| word.contains('*')).count();
             let better = match &best {
                 None => true,
-                Some((known, known_wild, known_stars, _)) => match (wild, *known_wild) {
-                    // A whole name is the command; a word behind it that looks like a verb is an operand.
-                    (false, true) => true,
-                    (true, false) => false,
+                Some((known, known_wild, known_stars, known_head, _)) => match (wild, *known_wild) {
+                    // A whole name is the command, and a word behind it that looks like a verb is an operand, unless
+                    // the pattern begins with that name, too.
+                    (false, true) => length > *known_head,
+                    (true, false) => head >= *known,
                     (false, false) => length > *known || (length == *known && stars < *known_stars),
                     // Of two wildcards the shorter counts: the first verb is the verb.
                     (true, true) => length < *known,
                 },
             };
             if better {
-                best = Some((length, wild, stars, command));
+                best = Some((length, wild, stars, head, command));
             }
         }
     }
     match best {
-        Some((length, _, _, command)) => {
+        Some((length, _, _, _, command)) => {
             let positions = given[..length].iter().map(|(at, _)| *at).collect();
             Command::Found { command, positions }
         }
