@@ -44,7 +44,14 @@ fn main() -> Result<(), Failure> {
     let services: Vec<String> = compiled
         .services
         .iter()
-        .map(|one| format!("    ServiceInfo {{ name: {:?}, about: {:?}, peer: {:?} }},\n", one.name, one.about, one.peer.as_deref()))
+        .map(|one| {
+            format!(
+                "    ServiceInfo {{ name: {:?}, about: {:?}, peer: {:?} }},\n",
+                one.name,
+                one.about,
+                one.peer.as_deref()
+            )
+        })
         .collect();
     writeln!(code, "static SERVICES: &[ServiceInfo] = &[\n{}];", services.concat())?;
     let out = PathBuf::from(env::var("OUT_DIR")?);

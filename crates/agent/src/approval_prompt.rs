@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use hookwright_hooks::Notification;
 use hookwright_analysis::command_parts::parts;
+use hookwright_hooks::Notification;
 use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolDisplay, ToolKind};
 use serde_json::{Map, Value, json};

@@ -22,9 +22,20 @@ type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
 const CODE_ROLES: [&str; 14] = [
-    "remote-list", "output-format",
-    "curl-data", "curl-header", "curl-form", "sql", "pathspec", "pathspec-read", "pathspec-write", "pathspec-delete",
-    "git-remote", "rev", "assignment", "directory",
+    "remote-list",
+    "output-format",
+    "curl-data",
+    "curl-header",
+    "curl-form",
+    "sql",
+    "pathspec",
+    "pathspec-read",
+    "pathspec-write",
+    "pathspec-delete",
+    "git-remote",
+    "rev",
+    "assignment",
+    "directory",
 ];
 
 /// Compiles files, given as names and texts.
@@ -87,7 +98,8 @@ struct Compiler<'p> {
     peers: &'p BTreeMap<String, Option<String>>,
 }
 
-const BODY_KEYS: [&str; 9] = ["options", "operands", "default", "does", "cases", "code", "use", "service", "environment"];
+const BODY_KEYS: [&str; 9] =
+    ["options", "operands", "default", "does", "cases", "code", "use", "service", "environment"];
 const PROGRAM_KEYS: [&str; 5] = ["names", "syntax", "options-first", "commands", "sets"];
 
 impl Compiler<'_> {
@@ -237,7 +249,9 @@ impl Compiler<'_> {
                 }
             }
             Value::Table(table) => {
-                if let Some(key) = table.keys().find(|key| !matches!(key.as_str(), "value" | "sets" | "clears" | "does")) {
+                if let Some(key) =
+                    table.keys().find(|key| !matches!(key.as_str(), "value" | "sets" | "clears" | "does"))
+                {
                     return Err(format!("{key}: not a key of an option"));
                 }
                 match table.get("value") {
@@ -287,7 +301,8 @@ impl Compiler<'_> {
                 Some((lists, rest)) => (lists, rest),
                 None => ("", rest),
             };
-            let lists = lists.split(',').map(str::trim).filter(|list| !list.is_empty()).map(aspect).collect::<Result<_>>()?;
+            let lists =
+                lists.split(',').map(str::trim).filter(|list| !list.is_empty()).map(aspect).collect::<Result<_>>()?;
             return Ok(Effect::Unsure(lists, reason.trim_start_matches(':').trim().to_owned()));
         }
         let (kind, rest) = text.split_once(':').ok_or_else(|| format!("{text}: not an effect"))?;
@@ -308,7 +323,10 @@ impl Compiler<'_> {
                 Effect::Repository(repository_change(kind)?, what.to_owned())
             }
             service => {
-                let peer = self.peers.get(service).ok_or_else(|| format!("{text}: not an effect; no service {service} is declared"))?;
+                let peer = self
+                    .peers
+                    .get(service)
+                    .ok_or_else(|| format!("{text}: not an effect; no service {service} is declared"))?;
                 Effect::Service(service.to_owned(), verb(rest)?, peer.clone())
             }
         })
@@ -317,7 +335,10 @@ impl Compiler<'_> {
 
 fn strings(table: &Table, key: &str) -> Result<Vec<String>> {
     let values = table.get(key).and_then(Value::as_array).ok_or_else(|| format!("{key}: expected a list"))?;
-    values.iter().map(|value| value.as_str().map(str::to_owned).ok_or_else(|| format!("{key}: expected texts"))).collect()
+    values
+        .iter()
+        .map(|value| value.as_str().map(str::to_owned).ok_or_else(|| format!("{key}: expected texts")))
+        .collect()
 }
 
 fn condition(text: &str) -> Result<Condition> {
@@ -354,7 +375,8 @@ fn operands(text: &str) -> Result<Vec<Operand>> {
     if repeated > 1 {
         return Err(format!("operands {text:?}: only one role may be repeated"));
     }
-    let is_command = |one: &Operand| one.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput));
+    let is_command =
+        |one: &Operand| one.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput));
     if operands.iter().rev().skip(1).any(is_command) {
         return Err(format!("operands {text:?}: a command must be the last role"));
     }

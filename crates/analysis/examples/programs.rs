@@ -8,11 +8,11 @@
 //! ```
 //! A line of a file of commands is `{"command": …, "expect": "allow" | "block"}`.
 
+#[path = "../tests/common/mod.rs"]
+mod common;
 #[path = "../build/compiler.rs"]
 #[allow(unreachable_pub, reason = "shared with the build script")]
 mod compiler;
-#[path = "../tests/common/mod.rs"]
-mod common;
 
 use hookwright_analysis::programs::{Programs, spec};
 
@@ -48,7 +48,10 @@ fn main() -> Result<(), Failure> {
         Err(errors) => {
             // Files of others may be unfinished: what does not compile is left out.
             errors.iter().for_each(|error| eprintln!("{error}"));
-            texts.retain(|file| compiler::compile(std::slice::from_ref(file)).is_ok() || !errors.iter().any(|error| error.starts_with(&file.0)));
+            texts.retain(|file| {
+                compiler::compile(std::slice::from_ref(file)).is_ok()
+                    || !errors.iter().any(|error| error.starts_with(&file.0))
+            });
             compiler::compile(&texts).map_err(|errors| errors.join("\n"))?
         }
     };
@@ -56,7 +59,8 @@ fn main() -> Result<(), Failure> {
     if measures {
         return measure(&programs, &commands, only.as_deref(), list);
     }
-    let wanted = |file: &str| files.is_empty() || files.iter().any(|one| Path::new(file).file_name() == one.file_name());
+    let wanted =
+        |file: &str| files.is_empty() || files.iter().any(|one| Path::new(file).file_name() == one.file_name());
     let mut failed = 0;
     let mut count = 0;
     for (file, example) in compiled.examples.iter().filter(|(file, _)| wanted(file)) {
@@ -96,15 +100,25 @@ fn measure(programs: &Programs, files: &[PathBuf], only: Option<&str>, list: boo
             if list || only.is_some() {
                 let mut told = serde_json::to_value(&effects)?;
                 if let Some(told) = told.as_object_mut() {
-                    told.retain(|name, value| name != "commands" && name != "unsure" && value.as_array().is_none_or(|list| !list.is_empty()));
+                    told.retain(|name, value| {
+                        name != "commands" && name != "unsure" && value.as_array().is_none_or(|list| !list.is_empty())
+                    });
                 }
                 let why = effects.reasons().join("; ");
-                lines.push(format!("{expect:<6}{:<9}{command:?}\n        {told} {why}", if effects.is_certain() { "certain" } else { "unsure" }));
+                lines.push(format!(
+                    "{expect:<6}{:<9}{command:?}\n        {told} {why}",
+                    if effects.is_certain() { "certain" } else { "unsure" }
+                ));
             }
         }
         let name = file.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         for (verdict, counts) in [("allow", allow), ("block", block)] {
-            println!("{name:<14}{verdict:>8}{:>8}{:>8.1}%{:>9}", counts.all, 100.0 * counts.certain as f64 / counts.all.max(1) as f64, counts.certain_and_empty);
+            println!(
+                "{name:<14}{verdict:>8}{:>8}{:>8.1}%{:>9}",
+                counts.all,
+                100.0 * counts.certain as f64 / counts.all.max(1) as f64,
+                counts.certain_and_empty
+            );
         }
         lines.iter().for_each(|line| println!("{line}"));
     }

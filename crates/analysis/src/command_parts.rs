@@ -66,6 +66,7 @@ pub fn parts(text: &str) -> Parts {
     let environment = Environment { disk: &disk, programs: &Programs::BUILT_IN, home: None };
     let mut state = State::new(std::path::Path::new("/"), Dialect::Bash);
     state.cwd = None;
+    state.parameters = None;
     let mut observer = PartsObserver { parts: Parts { certain: true, ..Parts::default() } };
     interpret(text, state, environment, &Budget::default(), &mut observer);
     observer.parts

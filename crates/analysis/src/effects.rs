@@ -369,7 +369,8 @@ pub fn host_of_url(text: &str) -> Option<String> {
 /// What a shell command does when it is run in a directory.
 pub fn effects_of_command(text: &str, place: &CallPlace<'_>, environment: Environment<'_>) -> Effects {
     let mut builder = EffectsBuilder::new(place.project, environment.disk);
-    let state = State::new(place.cwd, Dialect::Bash);
+    let mut state = State::new(place.cwd, Dialect::Bash);
+    state.parameters = None;
     interpret(text, state, environment, &Budget::default(), &mut builder);
     builder.effects
 }

@@ -27,8 +27,8 @@ use crate::state::State;
 use crate::syntax::{Connector, Dialect, List, Pipeline, Script, Statement};
 use crate::value::{Taint, Text, Value};
 
-pub(crate) use flows::FlowSource;
 pub(crate) use arithmetic::is_name;
+pub(crate) use flows::FlowSource;
 pub(crate) use run::{Lookup, steers_shell};
 
 /// The commands that are looked at, and how deep they may run each other.
@@ -119,7 +119,10 @@ pub(crate) enum Sink {
     #[default]
     Terminal,
     /// Into the capture with this number; `whole` if all of it surely goes there.
-    Capture { number: usize, whole: bool },
+    Capture {
+        number: usize,
+        whole: bool,
+    },
     File(PathBuf),
 }
 

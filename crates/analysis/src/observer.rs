@@ -71,17 +71,32 @@ impl Access {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact<'f> {
     /// A path, absolute and as it is written, is touched.
-    Path { access: Access, path: &'f Path, depth: Depth },
+    Path {
+        access: Access,
+        path: &'f Path,
+        depth: Depth,
+    },
     /// A host, or the name of a remote or a program where no host is told, is contacted.
     Network(&'f str),
-    Service { name: &'f str, verb: Verb },
-    Repository { change: RepositoryChange, what: &'f str },
+    Service {
+        name: &'f str,
+        verb: Verb,
+    },
+    Repository {
+        change: RepositoryChange,
+        what: &'f str,
+    },
     /// A process is sent a signal.
     Process(&'f str),
     /// A command runs as another user.
     Privileged(&'f str),
     /// Data goes from a source to the network or into a program that runs it.
-    Flow { from: &'f str, path: Option<&'f Path>, to: &'f str, via: &'f str },
+    Flow {
+        from: &'f str,
+        path: Option<&'f Path>,
+        to: &'f str,
+        via: &'f str,
+    },
 }
 
 /// Why something can't be told.

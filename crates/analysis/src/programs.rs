@@ -8,8 +8,8 @@ pub mod spec;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-pub(crate) use code::network::host_of_url;
 use crate::observer::Aspects;
+pub(crate) use code::network::host_of_url;
 use spec::{Body, OptionSpec, Program, Role};
 
 include!(concat!(env!("OUT_DIR"), "/index.rs"));
@@ -38,9 +38,9 @@ impl Programs {
 
     /// Other programs than those that are built in.
     pub fn from_specs(programs: Vec<Program>) -> Self {
-        let named = programs.into_iter().flat_map(|program| {
-            program.names.clone().into_iter().map(move |name| (name, program.clone()))
-        });
+        let named = programs
+            .into_iter()
+            .flat_map(|program| program.names.clone().into_iter().map(move |name| (name, program.clone())));
         Programs { loaded: Some(named.collect()) }
     }
 
@@ -76,7 +76,9 @@ fn built_in(name: &str) -> Option<&'static Program> {
 impl Program {
     /// Whether it runs what its words say.
     pub(crate) fn runs_others(&self) -> bool {
-        let runs = |role: &Role| matches!(role, Role::Command | Role::CommandWithInput | Role::Shell | Role::Code | Role::Script);
+        let runs = |role: &Role| {
+            matches!(role, Role::Command | Role::CommandWithInput | Role::Shell | Role::Code | Role::Script)
+        };
         let bodies = || std::iter::once(&self.body).chain(self.commands.iter().map(|command| &command.body));
         let in_operands = |body: &Body| body.operands.iter().flatten().flat_map(|operand| &operand.roles).any(runs);
         bodies().any(in_operands)
@@ -104,9 +106,14 @@ impl Body {
 
     /// What words that are not known could make it do.
     pub(crate) fn aspects_of_words(&self) -> Aspects {
-        let operands = std::iter::once(&self.operands).chain(self.cases.iter().map(|case| &case.operands)).flatten().flatten();
+        let operands =
+            std::iter::once(&self.operands).chain(self.cases.iter().map(|case| &case.operands)).flatten().flatten();
         let does = self.cases.iter().filter_map(|case| case.does.as_ref()).any(|does| !does.is_empty());
-        if self.code.is_some() || does || self.operands.is_none() || self.options.iter().any(|option| !option.is_inert()) {
+        if self.code.is_some()
+            || does
+            || self.operands.is_none()
+            || self.options.iter().any(|option| !option.is_inert())
+        {
             return Aspects::ALL;
         }
         operands.flat_map(|operand| &operand.roles).fold(Aspects::NONE, |all, role| match role {

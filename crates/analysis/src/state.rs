@@ -130,7 +130,10 @@ impl State {
     pub fn is_same(&self, other: &State) -> bool {
         let functions = || {
             self.functions.len() == other.functions.len()
-                && self.functions.iter().all(|(name, one)| other.functions.get(name).is_some_and(|other| same(one, other)))
+                && self
+                    .functions
+                    .iter()
+                    .all(|(name, one)| other.functions.get(name).is_some_and(|other| same(one, other)))
         };
         self.cwd == other.cwd
             && self.parameters == other.parameters
@@ -153,7 +156,10 @@ impl State {
     }
 }
 
-fn joined_variables(one: &HashMap<Rc<str>, Variable>, other: &HashMap<Rc<str>, Variable>) -> HashMap<Rc<str>, Variable> {
+fn joined_variables(
+    one: &HashMap<Rc<str>, Variable>,
+    other: &HashMap<Rc<str>, Variable>,
+) -> HashMap<Rc<str>, Variable> {
     let mut joined = HashMap::new();
     for (name, variable) in one.iter().chain(other.iter().filter(|(name, _)| !one.contains_key(*name))) {
         let (value, exported) = match (one.get(name), other.get(name)) {
@@ -166,14 +172,20 @@ fn joined_variables(one: &HashMap<Rc<str>, Variable>, other: &HashMap<Rc<str>, V
                 (value, a.exported || b.exported)
             }
             // On one way it is what the environment says.
-            _ => (Some(Value::unknown(variable.value.as_ref().map_or(Default::default(), |one| one.taint))), variable.exported),
+            _ => (
+                Some(Value::unknown(variable.value.as_ref().map_or(Default::default(), |one| one.taint))),
+                variable.exported,
+            ),
         };
         joined.insert(name.clone(), Variable { value, exported });
     }
     joined
 }
 
-fn joined_functions(one: &HashMap<Rc<str>, Function>, other: &HashMap<Rc<str>, Function>) -> HashMap<Rc<str>, Function> {
+fn joined_functions(
+    one: &HashMap<Rc<str>, Function>,
+    other: &HashMap<Rc<str>, Function>,
+) -> HashMap<Rc<str>, Function> {
     let names = one.keys().chain(other.keys());
     let join = |name: &Rc<str>| match (one.get(name), other.get(name)) {
         (Some(a), Some(b)) if same(a, b) => a.clone(),

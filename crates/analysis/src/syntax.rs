@@ -244,7 +244,11 @@ impl Script {
 impl Redirection {
     /// Whether it writes a file.
     pub fn writes_file(&self) -> bool {
-        let descriptor = || self.target.literal().is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()));
+        let descriptor = || {
+            self.target
+                .literal()
+                .is_some_and(|text| text.trim_end_matches('-').bytes().all(|byte| byte.is_ascii_digit()))
+        };
         match self.operator {
             RedirectionOperator::Write
             | RedirectionOperator::Append

@@ -130,9 +130,7 @@ impl Argument {
     pub fn is_operand(&self) -> bool {
         match self.text() {
             Some(text) => !text.starts_with('-') || text == "-",
-            None => {
-                (!self.many || self.same_prefix) && !self.prefix.is_empty() && !self.prefix.starts_with('-')
-            }
+            None => (!self.many || self.same_prefix) && !self.prefix.is_empty() && !self.prefix.starts_with('-'),
         }
     }
 

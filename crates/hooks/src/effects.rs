@@ -59,12 +59,7 @@ impl PartialEq for PathResolver {
 impl Eq for PathResolver {}
 
 /// What a call of a tool does, by its canonical name. A caller that resolves the paths of its tools itself says how.
-pub fn call_effects(
-    tool: &str,
-    args: &Map<String, Value>,
-    place: &CallPlace<'_>,
-    resolver: &PathResolver,
-) -> Effects {
+pub fn call_effects(tool: &str, args: &Map<String, Value>, place: &CallPlace<'_>, resolver: &PathResolver) -> Effects {
     let disk = RealDisk;
     let builder = EffectsBuilder::new(place.project, &disk);
     let mut call = ToolCall { builder, place: *place, resolver };
@@ -140,7 +135,8 @@ impl ToolCall<'_> {
             self.builder.set_resolved(directory.clone(), real);
         }
         let environment = Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: self.place.home };
-        let state = State::new(&directory, Dialect::Bash);
+        let mut state = State::new(&directory, Dialect::Bash);
+        state.parameters = None;
         interpret(command, state, environment, &Budget::default(), &mut self.builder);
     }
 
@@ -170,7 +166,8 @@ impl ToolCall<'_> {
 
     /// The hosts of the addresses in a text.
     fn fetches(&mut self, text: &str) {
-        let hosts: Vec<String> = text.split_whitespace().filter_map(hookwright_analysis::effects::host_of_url).collect();
+        let hosts: Vec<String> =
+            text.split_whitespace().filter_map(hookwright_analysis::effects::host_of_url).collect();
         if hosts.is_empty() {
             self.doubt(Aspect::Network, "the call names no address");
         }

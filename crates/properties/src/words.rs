@@ -3,10 +3,10 @@
 
 use std::ffi::OsString;
 
-use hookwright_hooks::fuzzing::preview_launch;
 use hookwright_analysis::budget::Budget;
 use hookwright_analysis::command_parts::sole_command;
 use hookwright_analysis::syntax::{CommandKind, Dialect, Operation, Piece, Script};
+use hookwright_hooks::fuzzing::preview_launch;
 
 use crate::shell_shape::{PLACEHOLDER, render_shape};
 

@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-use hookwright_hooks::McpToolName;
 use hookwright_analysis::command_parts::{Fit, Part, parts};
+use hookwright_hooks::McpToolName;
 use hookwright_settings::ApprovalMode;
 use serde_json::{Map, Value};
 

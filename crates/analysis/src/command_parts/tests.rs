@@ -327,17 +327,9 @@ fn options_before_a_sub_command_hide_it_from_nobody() {
 
 #[test]
 fn what_the_text_does_not_tell_is_uncertain() {
-    for text in [
-        "$X x",
-        "`a` x",
-        "eval $X",
-        "sh -c \"$X\"",
-        "ls 'x",
-        "env -S 'rm x'",
-        "r? x",
-        "PATH=. ls",
-        "env PATH=. ls",
-    ] {
+    for text in
+        ["$X x", "`a` x", "eval $X", "sh -c \"$X\"", "ls 'x", "env -S 'rm x'", "r? x", "PATH=. ls", "env PATH=. ls"]
+    {
         assert!(!parts(text).certain, "{text}");
     }
     let part = &parts("git $X").commands[0];

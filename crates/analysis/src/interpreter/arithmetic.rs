@@ -44,7 +44,9 @@ impl Interpreter<'_> {
         while let Some(start) = rest.find(|char: char| char.is_ascii_alphanumeric() || char == '_') {
             let before = &rest[..start];
             let tail = &rest[start..];
-            let length = tail.find(|char: char| !(char.is_ascii_alphanumeric() || matches!(char, '_' | '#'))).unwrap_or(tail.len());
+            let length = tail
+                .find(|char: char| !(char.is_ascii_alphanumeric() || matches!(char, '_' | '#')))
+                .unwrap_or(tail.len());
             let (token, after) = tail.split_at(length);
             if is_name(token) {
                 self.evaluate_name(token, before, after, state);

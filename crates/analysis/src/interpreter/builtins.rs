@@ -75,8 +75,8 @@ impl Interpreter<'_> {
                 Outcome::both(state)
             }
             "alias" if args.is_empty() => Outcome::both(state),
-            "shopt" | "alias" | "enable" | "fc" | "history" | "bind" | "complete" | "compopt" | "compgen" | "coproc"
-            | "suspend" | "logout" => {
+            "shopt" | "alias" | "enable" | "fc" | "history" | "bind" | "complete" | "compopt" | "compgen"
+            | "coproc" | "suspend" | "logout" => {
                 if !(name == "shopt" && args.is_empty()) {
                     self.unsure_all(format!("{name} changes what later commands do"));
                     state.forget();
@@ -115,15 +115,15 @@ impl Interpreter<'_> {
             "command" => return Some(self.command_builtin(args, redirected, state, io)),
             "builtin" => match args {
                 [] => Outcome::both(state),
-                [first, ..] if first.is_operand() => return Some(self.run(args, Lookup::Builtins, redirected, state, io)),
+                [first, ..] if first.is_operand() => {
+                    return Some(self.run(args, Lookup::Builtins, redirected, state, io));
+                }
                 _ => {
                     self.unsure_all("builtin with options that are not known");
                     Outcome::both(state)
                 }
             },
-            ":" | "true" => {
-                Outcome::success(state)
-            }
+            ":" | "true" => Outcome::success(state),
             "false" => Outcome::failure(state),
             "echo" => {
                 let value = echoed(args, state.dialect);
@@ -142,7 +142,10 @@ impl Interpreter<'_> {
                 let names = args.windows(2).filter(|pair| matches!(pair[0].text(), None | Some("-v" | "-R")));
                 let unknown = |pair: &[Argument]| match pair[0].text() {
                     Some(_) => !pair[1].text().is_some_and(is_name),
-                    None => pair[0].many || pair[0].prefix.is_empty() && args.len() < 3 && !pair[1].text().is_some_and(is_name),
+                    None => {
+                        pair[0].many
+                            || pair[0].prefix.is_empty() && args.len() < 3 && !pair[1].text().is_some_and(is_name)
+                    }
                 };
                 if names.into_iter().any(unknown) {
                     self.unsure_all("test -v evaluates a subscript");
@@ -195,11 +198,14 @@ impl Interpreter<'_> {
             _ => return self.somewhere(state),
         };
         // `cd -` goes back, and a name without a slash is looked for in CDPATH, which a script that sets it is unsure for.
-        let Some(target) = target.filter(|target| !target.is_empty() && target != "-") else { return self.somewhere(state) };
+        let Some(target) = target.filter(|target| !target.is_empty() && target != "-") else {
+            return self.somewhere(state);
+        };
         let Some(path) = state.path(&target) else { return self.somewhere(state) };
         let disk = self.environment.disk;
         let to: PathBuf = if physical { paths::physical(disk, &path) } else { paths::normalized(&path) };
-        let is_there = !self.changed && !redirected && paths::is_directory(disk, &to) && !has_links_and_parents(disk, &path);
+        let is_there =
+            !self.changed && !redirected && paths::is_directory(disk, &to) && !has_links_and_parents(disk, &path);
         let mut moved = state.clone();
         moved.cwd = Some(to.into());
         moved.forget_variable("PWD");
@@ -239,9 +245,14 @@ impl Interpreter<'_> {
         }
         // A trap on DEBUG, ERR or RETURN runs between commands and may change their state.
         let harmless = |arg: &Argument| {
-            arg.text().is_some_and(|text| matches!(text, "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT" | "SIGINT" | "SIGTERM" | "SIGHUP"))
+            arg.text().is_some_and(|text| {
+                matches!(text, "EXIT" | "0" | "INT" | "TERM" | "HUP" | "QUIT" | "SIGINT" | "SIGTERM" | "SIGHUP")
+            })
         };
-        if args.len() > 1 && !args[1..].iter().all(harmless) && !matches!(args[0].text(), Some("-p" | "-l" | "-P" | "" | "-")) {
+        if args.len() > 1
+            && !args[1..].iter().all(harmless)
+            && !matches!(args[0].text(), Some("-p" | "-l" | "-P" | "" | "-"))
+        {
             self.unsure_all("a trap may run between any two commands");
         }
         Outcome::both(state)
@@ -303,7 +314,8 @@ impl Interpreter<'_> {
     }
 
     fn set_options(&mut self, args: &[Argument], mut state: State) -> Outcome {
-        const HARMLESS: [&str; 8] = ["errexit", "nounset", "xtrace", "verbose", "pipefail", "errtrace", "functrace", "noclobber"];
+        const HARMLESS: [&str; 8] =
+            ["errexit", "nounset", "xtrace", "verbose", "pipefail", "errtrace", "functrace", "noclobber"];
         let mut at = 0;
         while let Some(arg) = args.get(at) {
             at += 1;
@@ -318,7 +330,8 @@ impl Interpreter<'_> {
                     _ => self.unsure_all("set -o changes how commands are read"),
                 },
                 Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
-                    let (letters, takes_name) = text[1..].strip_suffix('o').map_or((&text[1..], false), |rest| (rest, true));
+                    let (letters, takes_name) =
+                        text[1..].strip_suffix('o').map_or((&text[1..], false), |rest| (rest, true));
                     if !letters.bytes().all(|letter| matches!(letter, b'e' | b'u' | b'x' | b'v' | b'E' | b'T' | b'C')) {
                         self.unsure_all(format!("set {text} changes how commands are read"));
                     }
@@ -361,9 +374,15 @@ impl Interpreter<'_> {
             match text.bytes().last() {
                 _ if text == "--" => break,
                 // These take a value, the next word if none is attached.
-                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i' | b'a') if text.len() == 2 => at += usize::from(text != "-a"),
+                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i' | b'a') if text.len() == 2 => {
+                    at += usize::from(text != "-a")
+                }
                 _ if text[1..].bytes().all(|letter| matches!(letter, b'r' | b's' | b'e')) => {}
-                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i') if text[1..text.len() - 1].bytes().all(|letter| matches!(letter, b'r' | b's')) => at += 1,
+                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i')
+                    if text[1..text.len() - 1].bytes().all(|letter| matches!(letter, b'r' | b's')) =>
+                {
+                    at += 1
+                }
                 _ if matches!(text.as_bytes().get(1), Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u')) => {}
                 _ => self.unsure_all("read with options that are not known"),
             }
@@ -497,7 +516,9 @@ fn echoed(args: &[Argument], dialect: Dialect) -> Value {
     let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
     let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
     let Some(texts) = texts else { return Value::unknown(taint) };
-    let is_option = |text: &&&str| text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|letter| matches!(letter, b'n' | b'e' | b'E'));
+    let is_option = |text: &&&str| {
+        text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|letter| matches!(letter, b'n' | b'e' | b'E'))
+    };
     let options: Vec<&&str> = texts.iter().take_while(is_option).collect();
     let escapes = options.iter().any(|option| option.contains('e'));
     let line = texts[options.len()..].join(" ");
@@ -514,9 +535,13 @@ fn formatted(args: &[Argument]) -> Value {
     let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
     let text = match texts.as_deref() {
         Some(["%s", only]) => Some((*only).to_owned()),
-        Some(["%s\\n", lines @ ..]) if !lines.is_empty() => Some(lines.iter().map(|line| format!("{line}\n")).collect()),
+        Some(["%s\\n", lines @ ..]) if !lines.is_empty() => {
+            Some(lines.iter().map(|line| format!("{line}\n")).collect())
+        }
         Some([only]) if !only.contains(['%', '\\']) => Some((*only).to_owned()),
-        Some([only]) if !only.contains('%') && !only.replace("\\n", "").contains('\\') => Some(only.replace("\\n", "\n")),
+        Some([only]) if !only.contains('%') && !only.replace("\\n", "").contains('\\') => {
+            Some(only.replace("\\n", "\n"))
+        }
         _ => None,
     };
     match text {

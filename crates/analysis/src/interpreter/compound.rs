@@ -47,9 +47,7 @@ impl Interpreter<'_> {
                 let after = goes_on.and_then(|state| interpreter.list(body, state, io).any());
                 (after, ends)
             }),
-            CommandKind::For { variable, words, body } => {
-                self.for_each(variable, words.as_deref(), body, state, io)
-            }
+            CommandKind::For { variable, words, body } => self.for_each(variable, words.as_deref(), body, state, io),
             CommandKind::ArithmeticFor { expressions: [first, condition, step], body } => {
                 self.arithmetic(first, &mut state);
                 self.repeat(state, |interpreter, mut state| {
@@ -134,7 +132,9 @@ impl Interpreter<'_> {
     fn for_each(&mut self, variable: &str, words: Option<&[Word]>, body: &List, mut state: State, io: &Io) -> Outcome {
         let values = match words {
             Some(words) => self.words(words, &mut state),
-            None => state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec),
+            None => {
+                state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec)
+            }
         };
         let known = values.len() <= MAX_ROUNDS && values.iter().all(|value| value.text().is_some());
         if !known {

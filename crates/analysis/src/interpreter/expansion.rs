@@ -40,19 +40,8 @@ const DYNAMIC: [&str; 22] = [
     "HOSTNAME",
 ];
 /// Variables of the shell that are numbers.
-const NUMBERS: [&str; 11] = [
-    "RANDOM",
-    "SRANDOM",
-    "SECONDS",
-    "LINENO",
-    "OPTIND",
-    "BASHPID",
-    "PPID",
-    "UID",
-    "EUID",
-    "SHLVL",
-    "EPOCHSECONDS",
-];
+const NUMBERS: [&str; 11] =
+    ["RANDOM", "SRANDOM", "SECONDS", "LINENO", "OPTIND", "BASHPID", "PPID", "UID", "EUID", "SHLVL", "EPOCHSECONDS"];
 
 /// A word while it is put together.
 #[derive(Default)]
@@ -221,7 +210,14 @@ impl Interpreter<'_> {
     }
 
     /// `$@` and `$*`.
-    fn all_parameters(&mut self, name: &str, quoted: bool, state: &State, current: &mut Builder, done: &mut Vec<Builder>) {
+    fn all_parameters(
+        &mut self,
+        name: &str,
+        quoted: bool,
+        state: &State,
+        current: &mut Builder,
+        done: &mut Vec<Builder>,
+    ) {
         let Some(parameters) = state.parameters.clone() else {
             current.push_unknown(&Text::Unknown, quoted && name == "*");
             current.many |= name == "@";
@@ -248,7 +244,13 @@ impl Interpreter<'_> {
             let prefix = if pattern::is_pattern(&chars[..length]) { String::new() } else { plain(&chars[..length]) };
             let text = if is_number { Text::Number } else { Text::Unknown };
             let value = Value { text, taint };
-            found.push(Argument { value, prefix: prefix.into(), many: many || is_pattern, same_prefix: false, shown: shown.into() });
+            found.push(Argument {
+                value,
+                prefix: prefix.into(),
+                many: many || is_pattern,
+                same_prefix: false,
+                shown: shown.into(),
+            });
             return;
         }
         if !is_pattern {
@@ -269,7 +271,13 @@ impl Interpreter<'_> {
                 let fixed = chars.iter().position(|(char, quoted)| !quoted && matches!(char, '*' | '?' | '['));
                 let prefix = plain(&chars[..fixed.unwrap_or_default()]);
                 let value = Value::unknown(taint);
-                found.push(Argument { value, prefix: prefix.into(), many: true, same_prefix: true, shown: shown.into() });
+                found.push(Argument {
+                    value,
+                    prefix: prefix.into(),
+                    many: true,
+                    same_prefix: true,
+                    shown: shown.into(),
+                });
             }
         }
     }
@@ -411,7 +419,8 @@ impl Interpreter<'_> {
         match name {
             "?" | "$" | "!" => return Value::NUMBER,
             "#" => {
-                let count = state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many)).map(|all| all.len());
+                let count =
+                    state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many)).map(|all| all.len());
                 return count.map_or(Value::NUMBER, |count| Value::known(count.to_string()));
             }
             "-" | "0" => return Value::UNKNOWN,

@@ -98,7 +98,9 @@ fn tokens(pattern: &[Marked]) -> Option<Vec<Token>> {
                 let end = at + 1 + pattern.get(at + 1..)?.iter().position(|(char, _)| *char == ']')?;
                 let inside = pattern.get(at..end)?;
                 // Classes, quotes and characters outside of ASCII depend on the locale or on details.
-                let odd = |(char, quoted): &Marked| *quoted || matches!(char, '[' | ':' | '.' | '=' | '\\') || !char.is_ascii();
+                let odd = |(char, quoted): &Marked| {
+                    *quoted || matches!(char, '[' | ':' | '.' | '=' | '\\') || !char.is_ascii()
+                };
                 let (negated, inside) = match inside.first() {
                     Some(('!' | '^', _)) => (true, &inside[1..]),
                     _ => (false, inside),

@@ -95,10 +95,11 @@ pub(crate) fn steers_shell(name: &str) -> bool {
 /// Variables that steer programs: they count even where they are not exported, for they may have been before.
 fn steers_programs(name: &str) -> bool {
     const FAMILIES: [&str; 19] = [
-        "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_", "NPM_", "JAVA", "GREP_", "LESS", "SSH_", "CURL_", "AWS_", "DOCKER_",
-        "KUBE", "CARGO", "RUST", "GO", "PG",
+        "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_", "NPM_", "JAVA", "GREP_", "LESS", "SSH_", "CURL_", "AWS_",
+        "DOCKER_", "KUBE", "CARGO", "RUST", "GO", "PG",
     ];
-    const ENDINGS: [&str; 10] = ["_OPTIONS", "_OPTS", "_PROXY", "_proxy", "RC", "_CONFIG", "PAGER", "EDITOR", "_HOME", "_DIR"];
+    const ENDINGS: [&str; 10] =
+        ["_OPTIONS", "_OPTS", "_PROXY", "_proxy", "RC", "_CONFIG", "PAGER", "EDITOR", "_HOME", "_DIR"];
     const NAMES: [&str; 6] = ["VISUAL", "BROWSER", "http_proxy", "https_proxy", "HOME", "DISPLAY"];
     FAMILIES.iter().any(|family| name.starts_with(family))
         || ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -224,7 +225,14 @@ impl Interpreter<'_> {
     }
 
     /// Runs a command.
-    pub(crate) fn run(&mut self, words: &[Argument], lookup: Lookup, redirected: bool, state: State, io: &Io) -> Outcome {
+    pub(crate) fn run(
+        &mut self,
+        words: &[Argument],
+        lookup: Lookup,
+        redirected: bool,
+        state: State,
+        io: &Io,
+    ) -> Outcome {
         let units: usize = words.iter().map(|word| UNITS_PER_STEP + 2 * word.shown.len()).sum();
         if self.depth >= super::MAX_DEPTH || !self.pay(UNITS_PER_STEP + units) {
             self.unsure_all("commands run each other too deep");
@@ -237,7 +245,14 @@ impl Interpreter<'_> {
         outcome
     }
 
-    fn run_named(&mut self, words: &[Argument], lookup: Lookup, redirected: bool, mut state: State, io: &Io) -> Outcome {
+    fn run_named(
+        &mut self,
+        words: &[Argument],
+        lookup: Lookup,
+        redirected: bool,
+        mut state: State,
+        io: &Io,
+    ) -> Outcome {
         let Some(name) = words.first().and_then(Argument::text).map(str::to_owned) else {
             self.unsure_all("the program is only known when it runs");
             state.forget();

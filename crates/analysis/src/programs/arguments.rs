@@ -78,12 +78,23 @@ pub(crate) fn parse_command<'p>(
     positions: &[usize],
 ) -> Parsed<'p> {
     let end = positions.last().map_or(0, |last| last + 1);
-    let before: Vec<Argument> =
-        words[..end].iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
+    let before: Vec<Argument> = words[..end]
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !positions.contains(at))
+        .map(|(_, word)| word.clone())
+        .collect();
     let mut parsed = parse(program, &[&program.body], name, &before);
     let bodies = [&command.body, &program.body];
-    let mut reader =
-        Reader { program, bodies: &bodies, name, words: &words[end..], at: 0, parsed: std::mem::take(&mut parsed), ended: false };
+    let mut reader = Reader {
+        program,
+        bodies: &bodies,
+        name,
+        words: &words[end..],
+        at: 0,
+        parsed: std::mem::take(&mut parsed),
+        ended: false,
+    };
     reader.read();
     reader.parsed
 }
@@ -131,9 +142,9 @@ impl<'p> Reader<'p, '_> {
     /// Whether the operands are a command, whose options are its own.
     fn runs_command(&self) -> bool {
         let operands = self.bodies.first().and_then(|body| body.operands.as_ref());
-        operands.and_then(|operands| operands.last()).is_some_and(|last| {
-            last.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput))
-        })
+        operands
+            .and_then(|operands| operands.last())
+            .is_some_and(|last| last.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput)))
     }
 
     fn specs(&self) -> impl Iterator<Item = &'p OptionSpec> + use<'p, '_> {
@@ -196,7 +207,10 @@ impl<'p> Reader<'p, '_> {
         if spec.values.is_empty() {
             // `--flag=false` turns a flag off where programs take that.
             let boolean = matches!(attached, Some("true" | "false"));
-            if attached == Some("false") && (spec.sets.is_some() || spec.ends || !spec.does.is_empty()) && self.program.syntax != Syntax::Gnu {
+            if attached == Some("false")
+                && (spec.sets.is_some() || spec.ends || !spec.does.is_empty())
+                && self.program.syntax != Syntax::Gnu
+            {
                 if let Some(mode) = spec.sets.as_deref() {
                     self.parsed.modes.retain(|set| *set != mode);
                 }
@@ -213,9 +227,15 @@ impl<'p> Reader<'p, '_> {
                 break;
             };
             // Whether a word that looks like an option is a value differs between parsers, getopt aside.
-            let is_option = |text: &str| text.len() > 1 && text.starts_with('-') && !text[1..].starts_with(|char: char| char.is_ascii_digit());
+            let is_option = |text: &str| {
+                text.len() > 1 && text.starts_with('-') && !text[1..].starts_with(|char: char| char.is_ascii_digit())
+            };
             if self.program.syntax != Syntax::Gnu && value.text().is_some_and(is_option) {
-                self.parsed.problems.push(format!("{} may be an option, or the value of {}", value.shown, spec.names.join(", ")));
+                self.parsed.problems.push(format!(
+                    "{} may be an option, or the value of {}",
+                    value.shown,
+                    spec.names.join(", ")
+                ));
             }
             values.push(value.clone());
             self.at += 1;
@@ -351,8 +371,7 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
 /// How many words an option of the program takes, itself included.
 fn parse_one(program: &Program, name: &str, words: &[Argument]) -> Option<usize> {
     let bodies = [&program.body];
-    let mut reader =
-        Reader { program, bodies: &bodies, name, words, at: 1, parsed: Parsed::default(), ended: false };
+    let mut reader = Reader { program, bodies: &bodies, name, words, at: 1, parsed: Parsed::default(), ended: false };
     let text = words.first()?.text()?.to_owned();
     if text == "--" {
         return None;
@@ -375,7 +394,8 @@ fn fit(pattern: &[String], words: &[&str]) -> Option<(usize, bool)> {
             .find(|from| tail.iter().zip(&words[*from..]).all(|(pattern, word)| fits_word(pattern, word)))
             .map(|from| (from + tail.len(), true));
     }
-    let fits = words.len() >= pattern.len() && pattern.iter().zip(words).all(|(pattern, word)| fits_word(pattern, word));
+    let fits =
+        words.len() >= pattern.len() && pattern.iter().zip(words).all(|(pattern, word)| fits_word(pattern, word));
     fits.then_some((pattern.len(), false))
 }
 

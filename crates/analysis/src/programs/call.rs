@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use super::arguments::{self, Command, Parsed};
 use super::code;
-use super::spec::{Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, Program, RepositoryChange, Role};
+use super::spec::{
+    Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, Program, RepositoryChange, Role,
+};
 use crate::interpreter::{FlowSource, Interpreter, Io, Lookup};
 use crate::observer::{Aspects, Fact};
 use crate::state::State;
@@ -44,19 +46,50 @@ impl<'c, 'a> Call<'c, 'a> {
         match arguments::find_command(program, name, args) {
             Command::None => {
                 let parsed = arguments::parse(program, &[&program.body], name, args);
-                let mut call = Call { interpreter, name, program, body: &program.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
+                let mut call = Call {
+                    interpreter,
+                    name,
+                    program,
+                    body: &program.body,
+                    parsed,
+                    words,
+                    state: state.clone(),
+                    io,
+                    top: None,
+                    privileged: false,
+                };
                 let body = &program.body;
-                let says_nothing = body.operands.is_none() && body.does.is_empty() && body.cases.is_empty() && body.code.is_none();
-                if !program.commands.is_empty() && !call.parsed.ends && ((says_nothing && args.is_empty()) || !call.parsed.operands.is_empty()) {
-                    return call.interpreter.unsure_program(Aspects::ALL, format!("{name} without a command that is known"));
+                let says_nothing =
+                    body.operands.is_none() && body.does.is_empty() && body.cases.is_empty() && body.code.is_none();
+                if !program.commands.is_empty()
+                    && !call.parsed.ends
+                    && ((says_nothing && args.is_empty()) || !call.parsed.operands.is_empty())
+                {
+                    return call
+                        .interpreter
+                        .unsure_program(Aspects::ALL, format!("{name} without a command that is known"));
                 }
                 call.carry_out();
             }
             Command::Found { command, positions } => {
                 let parsed = arguments::parse_command(program, command, name, args, &positions);
-                let mut call = Call { interpreter, name, program, body: &command.body, parsed, words, state: state.clone(), io, top: None, privileged: false };
+                let mut call = Call {
+                    interpreter,
+                    name,
+                    program,
+                    body: &command.body,
+                    parsed,
+                    words,
+                    state: state.clone(),
+                    io,
+                    top: None,
+                    privileged: false,
+                };
                 if command_goes_on(program, args, &positions) {
-                    call.interpreter.unsure_program(Aspects::ALL, format!("options stand between the words of a command of {name}"));
+                    call.interpreter.unsure_program(
+                        Aspects::ALL,
+                        format!("options stand between the words of a command of {name}"),
+                    );
                 }
                 call.carry_out();
             }
@@ -111,7 +144,9 @@ impl<'c, 'a> Call<'c, 'a> {
             let names_file = |word: &Argument| {
                 let text = word.text().unwrap_or(&word.prefix);
                 let value = text.split_once('=').map_or(text, |(_, value)| value);
-                [text, value].iter().any(|text| text.starts_with('@') || text.starts_with("file:") || text.starts_with("fileb:"))
+                [text, value]
+                    .iter()
+                    .any(|text| text.starts_with('@') || text.starts_with("file:") || text.starts_with("fileb:"))
             };
             if let Some(word) = self.words.iter().find(|word| names_file(word)) {
                 self.interpreter.unsure_all(format!("{} may name a file", word.shown));
@@ -276,7 +311,11 @@ impl<'c, 'a> Call<'c, 'a> {
     }
 
     fn unsure_because(&mut self, reason: &str) {
-        let reason = if reason.is_empty() { format!("{} with an option that may do anything", self.name) } else { format!("{}: {reason}", self.name) };
+        let reason = if reason.is_empty() {
+            format!("{} with an option that may do anything", self.name)
+        } else {
+            format!("{}: {reason}", self.name)
+        };
         self.interpreter.unsure_all(reason);
     }
 
@@ -355,11 +394,14 @@ pub(crate) fn shown(words: &[Argument]) -> String {
 fn command_goes_on(program: &Program, args: &[Argument], positions: &[usize]) -> bool {
     let mut words: Vec<&str> = positions.iter().filter_map(|at| args.get(*at)?.text()).collect();
     let last = positions.last().copied().unwrap_or_default();
-    let Some(next) = args.iter().skip(last + 1).find_map(|word| word.text().filter(|text| !text.starts_with('-'))) else {
+    let Some(next) = args.iter().skip(last + 1).find_map(|word| word.text().filter(|text| !text.starts_with('-')))
+    else {
         return false;
     };
     let apart = args.get(last + 1).and_then(Argument::text) != Some(next);
     words.push(next);
-    let fits = |pattern: &Vec<String>| pattern.len() == words.len() && pattern.iter().zip(&words).all(|(known, word)| known == word);
+    let fits = |pattern: &Vec<String>| {
+        pattern.len() == words.len() && pattern.iter().zip(&words).all(|(known, word)| known == word)
+    };
     apart && program.commands.iter().flat_map(|command| &command.patterns).any(fits)
 }

@@ -28,6 +28,7 @@ const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
     ("env", environment::run),
     ("find", find::run),
     ("git-clone", git::clone),
+    ("git-push", git::push),
     ("make", shell::make),
     ("patch", patch::run),
     ("sed", sed::run),

@@ -14,7 +14,8 @@ pub fn effects(command: &str, programs: &Programs) -> Effects {
         .with_file("/project/.git/config", "[core]\n\tbare = false\n")
         .with_directory("/home/user")
         .with_directory("/tmp");
-    let place = CallPlace { cwd: Path::new("/project"), project: Path::new("/project"), home: Some(Path::new("/home/user")) };
+    let place =
+        CallPlace { cwd: Path::new("/project"), project: Path::new("/project"), home: Some(Path::new("/home/user")) };
     effects_of_command(command, &place, Environment { disk: &disk, programs, home: place.home })
 }
 
@@ -53,7 +54,9 @@ pub fn check_example(example: &Table, programs: &Programs) -> Result<(), String>
         let mut expected: Vec<String> = expected;
         let found = told[list].as_array().cloned().unwrap_or_default();
         let text = |value: &serde_json::Value| match value {
-            serde_json::Value::Array(words) => words.iter().filter_map(|word| word.as_str()).collect::<Vec<_>>().join(" "),
+            serde_json::Value::Array(words) => {
+                words.iter().filter_map(|word| word.as_str()).collect::<Vec<_>>().join(" ")
+            }
             other => other.as_str().unwrap_or_default().to_owned(),
         };
         let mut found: Vec<String> = found.iter().map(text).collect();

@@ -7,7 +7,9 @@ use jsonc_parser::common::Ranged;
 use super::node_reader::NodeReader;
 use crate::event::{EventKind, MatcherSubject};
 use crate::jsonc::{last_property, value_kind};
-use crate::matching::effect_filter::{CommandPattern, EffectFilter, EffectFilterSpec, FlowPattern, PathGlob, StarPattern};
+use crate::matching::effect_filter::{
+    CommandPattern, EffectFilter, EffectFilterSpec, FlowPattern, PathGlob, StarPattern,
+};
 use crate::suggestion::nearest_name;
 
 const WHEN_KEYS: [&str; 11] = [

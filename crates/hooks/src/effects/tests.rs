@@ -84,7 +84,7 @@ fn what_only_looks_is_certain() {
         ("rg foo", "r:./"),
         ("echo $HOME \"$USER\" > /dev/null 2>&1", ""),
         ("git status && git log --oneline -5 && git diff HEAD~1", ""),
-        ("git add -A && git commit -m \"$(date)\"", ""),
+        ("git add -A && git commit -m \"$(date)\"", "r:./"),
         ("find . -name '*.rs' | wc -l", "r:./"),
         ("cd src && pwd && cat x", "r:src/x"),
         ("for f in a.txt b.txt; do cat $f; done", "r:a.txt r:b.txt"),
@@ -112,21 +112,21 @@ fn what_is_written_and_deleted_is_seen() {
         ("cp a.txt b.txt src/", "r:a.txt r:b.txt w:src/a.txt w:src/b.txt"),
         ("cp -t src a.txt", "r:a.txt w:src/a.txt"),
         ("cp a.txt b.txt", "r:a.txt w:b.txt"),
-        ("mv a.txt docs", "w:docs/a.txt d:a.txt"),
+        ("mv a.txt docs", "r:a.txt w:docs/a.txt d:a.txt"),
         ("rm src/x; rm -rf build", "d:build/ d:src/x"),
         ("rm src/*", "d:src/lib d:src/x d:src/y"),
         ("cd src && rm x", "d:src/x"),
         ("(cd src; rm x); rm y", "d:src/x d:y"),
         ("cd /tmp && touch z && cd - && touch q", "w:/tmp/z ?w"),
         ("mkdir -p src/new && touch src/new/f", "w:src/new w:src/new/f"),
-        ("sed -i 's/a/b/' src/x src/y", "w:src/x w:src/y"),
-        ("sed -i.bak -e 's/a/b/' src/x", "w:src/x w:src/x.bak"),
-        ("sed --in-place 's/a/b/' src/x", "w:src/x"),
+        ("sed -i 's/a/b/' src/x src/y", "r:src/x r:src/y w:src/x w:src/y"),
+        ("sed -i.bak -e 's/a/b/' src/x", "r:src/x w:src/x w:src/x.bak"),
+        ("sed --in-place 's/a/b/' src/x", "r:src/x w:src/x"),
         ("truncate -s 0 src/x", "w:src/x"),
         ("dd if=a.txt of=src/x bs=1", "r:a.txt w:src/x"),
         ("install -m 755 a.txt src/x", "r:a.txt w:src/x"),
         ("chmod -x src/x; chmod 644 src/y", "w:src/x w:src/y"),
-        ("ln -s src/x here", "w:here w:src/x/"),
+        ("ln -s src/x here", "r:src/x/ w:here w:src/x/"),
         ("find src -name '*.o' -delete", "r:src/ d:src/"),
         ("find src -type f -exec rm {} \\;", "r:src/ d:src/"),
         ("printf x > $(echo src/x)", "w:src/x"),
@@ -154,7 +154,7 @@ fn what_is_written_and_deleted_is_seen() {
         ("bash -c 'rm src/x && touch a.txt'", "w:a.txt d:src/x"),
         ("sh <<EOF\nrm src/x\nEOF", "d:src/x"),
         ("sudo -u me env A=b nice rm src/x", "d:src/x ?crwdn"),
-        ("timeout 5 nohup rm src/x &", "d:src/x"),
+        ("timeout 5 nohup rm src/x &", "w:nohup.out d:src/x"),
         ("echo x > build/link/x", "w:build/link/x w:src/x"),
         ("rm build/link", "d:build/link"),
         ("echo x > ~/notes", "w:~/notes"),
@@ -176,9 +176,10 @@ fn who_is_talked_to_is_seen() {
         ("git pull", "w:./ d:./ n:origin"),
         ("scp a.txt me@host:/tmp/", "r:a.txt/ n:host"),
         ("rsync -a host:/x src/", "w:src/ n:host"),
-        ("ssh me@host uptime", "n:host ?crwdn"),
+        ("ssh me@host uptime", "n:host"),
+        ("ssh localhost uptime", "n:localhost ?crwdn"),
         ("echo x > /dev/tcp/example.com/80", "n:example.com"),
-        ("npm install left-pad", "n:npm ?crwdn"),
+        ("npm install left-pad", "w:node_modules/ w:package-lock.json w:package.json n:registry.npmjs.org ?crwdn"),
         ("ping -c 1 example.com", "n:example.com"),
     ]);
 }
@@ -186,9 +187,9 @@ fn who_is_talked_to_is_seen() {
 #[test]
 fn what_cannot_be_told_is_said() {
     check(&[
-        ("python x.py", "?crwdn"),
+        ("python x.py", "r:x.py ?crwdn"),
         ("make", "?crwdn"),
-        ("cargo test", "?crwdn"),
+        ("cargo test", "w:target/ n:crates.io ?crwdn"),
         ("./script.sh", "?crwdn"),
         ("/tmp/cat a.txt", "?crwdn"),
         ("cat $F", "?r"),
@@ -198,8 +199,8 @@ fn what_cannot_be_told_is_said() {
         ("cat a.txt | sh", "r:a.txt ?crwdn"),
         ("find . | xargs rm", "r:./ ?d"),
         ("patch -p1 < a.txt", "r:a.txt ?wd"),
-        ("source a.txt", "?crwdn"),
-        ("alias ls=rm; ls src/x", "r:src/x ?crwdn"),
+        ("source a.txt", "r:a.txt ?crwdn"),
+        ("alias ls=rm; ls src/x", "?crwdn"),
         ("'unfinished", "?crwdn"),
         ("TAR_OPTIONS=x tar tf a.tar", "r:a.tar ?crwdn"),
     ]);
@@ -242,7 +243,8 @@ fn the_json_names_what_is_unsure() {
     let certain = serde_json::to_value(place.shell("cd src && sudo rm -rf lib")).unwrap();
     let expected = json!({
         "commands": [["cd", "src"], ["sudo", "rm", "-rf", "lib"], ["rm", "-rf", "lib"]],
-        "reads": [], "writes": [], "deletes": ["src/lib/"], "network": [], "certain": true,
+        "reads": [], "writes": [], "deletes": ["src/lib/"], "network": [], "repository": [],
+        "services": [], "processes": [], "privileged": ["rm -rf lib"], "flows": [], "certain": true,
     });
     assert_eq!(certain, expected);
     let doubtful = serde_json::to_value(place.shell("cat $X")).unwrap();

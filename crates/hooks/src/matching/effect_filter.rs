@@ -82,7 +82,12 @@ impl EffectFilter {
 
     /// Why the hook runs on a call with these effects, if it does. For a guard, effects that are merely possible match
     /// too.
-    pub(crate) fn match_effects(&self, effects: &Effects, place: &CallPlace<'_>, is_guard: bool) -> Option<MatchReason> {
+    pub(crate) fn match_effects(
+        &self,
+        effects: &Effects,
+        place: &CallPlace<'_>,
+        is_guard: bool,
+    ) -> Option<MatchReason> {
         let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
         let EffectFilterSpec { privileged, flows, commands, uncertain, matches_all: always, .. } = &*self.0;
         if *always {
@@ -297,7 +302,9 @@ impl FlowPattern {
     /// Whether a source goes by its name, rather than by a path: `env`, `env:TOKEN`, `clipboard`, `network:*`.
     pub(crate) fn is_source_name(text: &str) -> bool {
         let text = text.trim_start_matches('!');
-        matches!(text, "env" | "clipboard" | "network" | "*") || text.starts_with("env:") || text.starts_with("network:")
+        matches!(text, "env" | "clipboard" | "network" | "*")
+            || text.starts_with("env:")
+            || text.starts_with("network:")
     }
 
     fn matches(&self, flow: &Flow, place: &CallPlace<'_>) -> bool {

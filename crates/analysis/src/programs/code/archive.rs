@@ -26,7 +26,10 @@ pub(super) fn tar(call: &mut Call<'_, '_>) {
         call.interpreter.unsure_all("tar goes through several directories");
     }
     let operands = call.parsed.operands.clone();
-    let modes: Vec<&str> = ["create", "append", "list", "extract", "compare", "delete"].into_iter().filter(|mode| call.parsed.is_set(mode)).collect();
+    let modes: Vec<&str> = ["create", "append", "list", "extract", "compare", "delete"]
+        .into_iter()
+        .filter(|mode| call.parsed.is_set(mode))
+        .collect();
     match modes.as_slice() {
         ["create" | "append"] => {
             archive.iter().for_each(|file| call.interpreter.touch(Access::Write, file, Depth::Itself, &base));
@@ -64,7 +67,12 @@ fn old_style(call: &mut Call<'_, '_>) -> bool {
     let mut words = Vec::new();
     for letter in letters.chars() {
         words.push(Argument::known(format!("-{letter}")));
-        let takes = call.program.body.options.iter().any(|spec| spec.names.contains(&format!("-{letter}")) && !spec.values.is_empty() && !spec.attached);
+        let takes = call
+            .program
+            .body
+            .options
+            .iter()
+            .any(|spec| spec.names.contains(&format!("-{letter}")) && !spec.values.is_empty() && !spec.attached);
         if takes {
             if rest.is_empty() {
                 return false;

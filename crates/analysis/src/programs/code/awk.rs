@@ -21,7 +21,9 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         // `NAME=value` sets a variable.
         let text = file.beginning();
         let assigns = text.split_once('=').is_some_and(|(name, _)| {
-            !name.is_empty() && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_') && !name.starts_with(|char: char| char.is_ascii_digit())
+            !name.is_empty()
+                && name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_')
+                && !name.starts_with(|char: char| char.is_ascii_digit())
         });
         if text == "-" || (assigns && file.text().is_some()) {
             continue;
@@ -37,7 +39,12 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
     let mut printing = false;
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Word(word) if matches!(word.as_str(), "system" | "getline" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO" | "close" | "fflush") => {
+            Token::Word(word)
+                if matches!(
+                    word.as_str(),
+                    "system" | "getline" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO" | "close" | "fflush"
+                ) =>
+            {
                 if word != "close" && word != "fflush" {
                     return call.interpreter.unsure_code(format!("the awk program uses {word}"));
                 }
@@ -46,7 +53,9 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
                 printing = true;
                 parens = 0;
             }
-            Token::Sign('@') => return call.interpreter.unsure_code("the awk program loads or calls something by name"),
+            Token::Sign('@') => {
+                return call.interpreter.unsure_code("the awk program loads or calls something by name");
+            }
             Token::Sign('(') => parens += 1,
             Token::Sign(')') => parens -= 1,
             Token::Sign(';' | '\n' | '}' | '{') => printing = false,
@@ -62,7 +71,11 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
                         call.touch(Access::Write, &Argument::known(file.as_str()), Depth::Itself);
                     }
                 }
-                _ => return call.interpreter.unsure_code("the awk program writes a file that is only known when it runs"),
+                _ => {
+                    return call
+                        .interpreter
+                        .unsure_code("the awk program writes a file that is only known when it runs");
+                }
             },
             _ => {}
         }
@@ -72,7 +85,8 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
 /// Whether a slash behind this begins a pattern, rather than dividing.
 fn begins_pattern(before: Option<&Token>) -> bool {
     const KEYWORDS: [&str; 14] = [
-        "print", "printf", "return", "in", "else", "do", "getline", "if", "while", "for", "delete", "exit", "BEGIN", "END",
+        "print", "printf", "return", "in", "else", "do", "getline", "if", "while", "for", "delete", "exit", "BEGIN",
+        "END",
     ];
     match before {
         Some(Token::Word(word)) => KEYWORDS.contains(&word.as_str()),
@@ -134,7 +148,9 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             char if char.is_whitespace() => {}
             char if char.is_ascii_alphanumeric() || char == '_' => {
                 let mut end = at + 1;
-                while let Some((next, _)) = chars.next_if(|(_, char)| char.is_ascii_alphanumeric() || *char == '_' || *char == '.') {
+                while let Some((next, _)) =
+                    chars.next_if(|(_, char)| char.is_ascii_alphanumeric() || *char == '_' || *char == '.')
+                {
                     end = next + 1;
                 }
                 tokens.push(Token::Word(text[at..end].to_owned()));

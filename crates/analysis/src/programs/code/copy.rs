@@ -34,11 +34,17 @@ fn transfer(call: &mut Call<'_, '_>) -> Option<Transfer> {
     let there = call.state.path(&text);
     let is_directory = |path: &PathBuf| paths::is_directory(call.interpreter.environment.disk, path);
     let directory = there.as_ref().is_some_and(is_directory) && !no_directory;
-    let surely = is_into || sources.len() > 1 || text.ends_with('/') || text == "." || text == ".." || text.ends_with("/.");
+    let surely =
+        is_into || sources.len() > 1 || text.ends_with('/') || text == "." || text == ".." || text.ends_with("/.");
     let inside: Option<Vec<Argument>> = sources
         .iter()
         .map(|source| {
-            let name = source.text()?.trim_end_matches('/').rsplit('/').next().filter(|name| !matches!(*name, "" | "." | ".."))?;
+            let name = source
+                .text()?
+                .trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .filter(|name| !matches!(*name, "" | "." | ".."))?;
             Some(Argument::known(format!("{}/{name}", text.trim_end_matches('/'))))
         })
         .collect();
@@ -71,7 +77,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         return link(call);
     }
     let deep = name == "cp" && has(call, &["-r", "-R", "-a", "--recursive", "--archive"]);
-    let keeps_links = has(call, &["-a", "--archive", "-d", "-P", "--no-dereference", "-R", "-r", "--recursive"]) || name == "mv";
+    let keeps_links =
+        has(call, &["-a", "--archive", "-d", "-P", "--no-dereference", "-R", "-r", "--recursive"]) || name == "mv";
     let Some(Transfer { sources, written }) = transfer(call) else { return };
     let depth = if deep { Depth::Tree } else { Depth::Itself };
     let moves_tree = name == "mv" && sources.iter().any(|source| moved_depth(call, source) == Depth::Tree);
@@ -101,7 +108,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     // `cp -l` and `cp -s` make links: what is written through them is the source.
     if name == "cp" && has(call, &["-l", "--link", "-s", "--symbolic-link"]) {
         sources.iter().for_each(|file| call.touch(Access::Write, file, Depth::Tree));
-        written.iter().filter_map(|file| call.state.path(file.text()?)).collect::<Vec<_>>().iter().for_each(|path| call.interpreter.link(path));
+        written
+            .iter()
+            .filter_map(|file| call.state.path(file.text()?))
+            .collect::<Vec<_>>()
+            .iter()
+            .for_each(|path| call.interpreter.link(path));
     }
 }
 
@@ -141,7 +153,8 @@ fn link(call: &mut Call<'_, '_>) {
 }
 
 pub(super) fn dd(call: &mut Call<'_, '_>) {
-    const TEXT: [&str; 12] = ["bs", "ibs", "obs", "cbs", "count", "skip", "seek", "iseek", "oseek", "conv", "iflag", "oflag"];
+    const TEXT: [&str; 12] =
+        ["bs", "ibs", "obs", "cbs", "count", "skip", "seek", "iseek", "oseek", "conv", "iflag", "oflag"];
     let operands = call.parsed.operands.clone();
     for word in &operands {
         match word.text().map(|text| text.split_once('=')) {

@@ -1,5 +1,6 @@
 //! `curl` and `wget`: addresses, what is sent and where answers go.
 
+use crate::observer::Aspects;
 use crate::programs::call::Call;
 use crate::programs::spec::{Access, Aspect, Depth};
 use crate::value::Argument;
@@ -44,6 +45,16 @@ pub(super) fn form(call: &mut Call<'_, '_>, word: &Argument) {
 pub(super) fn run(call: &mut Call<'_, '_>) {
     call.by_file();
     outputs(call);
+    // A format may name files to read and to write.
+    let names_file = |word: &Argument| word.text().is_none_or(|text| text.contains("output{") || text.starts_with('@'));
+    if call.parsed.values("-w").any(names_file) {
+        call.interpreter.unsure(Aspects::of(&[Aspect::Reads, Aspect::Writes]), "curl's format may name a file");
+    }
+    let globs = |word: &Argument| word.text().is_none_or(|text| text.contains(['{', '[', '@']));
+    if call.parsed.values("-T").any(globs) || call.parsed.values("--url").any(|word| word.beginning().starts_with('@'))
+    {
+        call.interpreter.unsure(Aspect::Reads, "curl may read several files");
+    }
     let config = call.state.variable("HOME").is_some() || call.state.variable("CURL_HOME").is_some();
     if config || call.interpreter.made(".curlrc") {
         call.interpreter.unsure_all("curl reads settings that the same command makes");
@@ -70,7 +81,9 @@ fn outputs(call: &mut Call<'_, '_>) {
         for word in &operands {
             let name = word.text().and_then(|text| {
                 let path = text.split_once("://").map_or(text, |(_, rest)| rest).split(['?', '#']).next()?;
-                path.rsplit_once('/').map(|(_, name)| name.to_owned()).filter(|name| !name.is_empty() && !name.contains(['%', '\\', '{', '[']))
+                path.rsplit_once('/')
+                    .map(|(_, name)| name.to_owned())
+                    .filter(|name| !name.is_empty() && !name.contains(['%', '\\', '{', '[']))
             });
             match name {
                 Some(name) => call.touch(Access::Write, &Argument::known(name), Depth::Itself),
@@ -88,7 +101,25 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
         Some(file) if file.text() == Some("-") => {}
         Some(file) => call.touch(Access::Write, &file, Depth::Itself),
         None if has(call, &["--spider"]) => {}
-        None if has(call, &["-r", "-m", "-p", "-P", "-N", "-x", "-E", "-k", "-K", "--content-disposition", "--trust-server-names", "-i", "-B"]) => {
+        None if has(
+            call,
+            &[
+                "-r",
+                "-m",
+                "-p",
+                "-P",
+                "-N",
+                "-x",
+                "-E",
+                "-k",
+                "-K",
+                "--content-disposition",
+                "--trust-server-names",
+                "-i",
+                "-B",
+            ],
+        ) =>
+        {
             call.interpreter.unsure(Aspect::Writes, "which files wget writes depends on the answers");
             call.touch(Access::Write, &Argument::known("."), Depth::Tree);
         }
@@ -103,7 +134,11 @@ pub(super) fn wget(call: &mut Call<'_, '_>) {
                     Some(name) if !name.is_empty() => {
                         call.touch(Access::Write, &Argument::known(name.as_str()), Depth::Itself);
                         // A file that is there already gets another name.
-                        if call.state.path(&name).is_none_or(|path| call.interpreter.environment.disk.kind(&path).is_some()) {
+                        if call
+                            .state
+                            .path(&name)
+                            .is_none_or(|path| call.interpreter.environment.disk.kind(&path).is_some())
+                        {
                             call.interpreter.unsure(Aspect::Writes, "wget chooses another name");
                         }
                     }

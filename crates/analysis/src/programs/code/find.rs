@@ -7,17 +7,94 @@ use crate::value::Argument;
 
 /// Tests and actions without a value.
 const FLAGS: [&str; 45] = [
-    "-a", "-and", "-o", "-or", "-not", "!", "(", ")", ",", "-daystart", "-depth", "-d", "-follow", "-ignore_readdir_race",
-    "-noignore_readdir_race", "-mount", "-xdev", "-x", "-noleaf", "-nowarn", "-warn", "-empty", "-executable", "-false", "-true",
-    "-nogroup", "-nouser", "-readable", "-writable", "-print", "-print0", "-ls", "-prune", "-quit", "-noleaf", "-help", "--help",
-    "-version", "--version", "-nohidden", "-hidden", "-exclude", "-E", "-s", "-X",
+    "-a",
+    "-and",
+    "-o",
+    "-or",
+    "-not",
+    "!",
+    "(",
+    ")",
+    ",",
+    "-daystart",
+    "-depth",
+    "-d",
+    "-follow",
+    "-ignore_readdir_race",
+    "-noignore_readdir_race",
+    "-mount",
+    "-xdev",
+    "-x",
+    "-noleaf",
+    "-nowarn",
+    "-warn",
+    "-empty",
+    "-executable",
+    "-false",
+    "-true",
+    "-nogroup",
+    "-nouser",
+    "-readable",
+    "-writable",
+    "-print",
+    "-print0",
+    "-ls",
+    "-prune",
+    "-quit",
+    "-noleaf",
+    "-help",
+    "--help",
+    "-version",
+    "--version",
+    "-nohidden",
+    "-hidden",
+    "-exclude",
+    "-E",
+    "-s",
+    "-X",
 ];
 /// Tests and actions with one value that is no file.
 const TEXT: [&str; 40] = [
-    "-maxdepth", "-mindepth", "-regextype", "-amin", "-atime", "-cmin", "-ctime", "-fstype", "-gid", "-group", "-ilname", "-iname",
-    "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-mmin", "-mtime", "-name", "-path", "-perm", "-regex",
-    "-size", "-type", "-uid", "-used", "-user", "-wholename", "-xtype", "-context", "-printf", "-since", "-flags", "-Bmin", "-Btime",
-    "-newermt", "-newerat", "-newerct",
+    "-maxdepth",
+    "-mindepth",
+    "-regextype",
+    "-amin",
+    "-atime",
+    "-cmin",
+    "-ctime",
+    "-fstype",
+    "-gid",
+    "-group",
+    "-ilname",
+    "-iname",
+    "-inum",
+    "-ipath",
+    "-iregex",
+    "-iwholename",
+    "-links",
+    "-lname",
+    "-mmin",
+    "-mtime",
+    "-name",
+    "-path",
+    "-perm",
+    "-regex",
+    "-size",
+    "-type",
+    "-uid",
+    "-used",
+    "-user",
+    "-wholename",
+    "-xtype",
+    "-context",
+    "-printf",
+    "-since",
+    "-flags",
+    "-Bmin",
+    "-Btime",
+    "-newermt",
+    "-newerat",
+    "-newerct",
 ];
 
 pub(super) fn run(call: &mut Call<'_, '_>) {
@@ -41,7 +118,9 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         at += 1;
     }
     let at = at.min(words.len());
-    let begins = |word: &Argument| word.text().is_some_and(|text| text.starts_with('-') && text.len() > 1 || matches!(text, "(" | ")" | "!" | ","));
+    let begins = |word: &Argument| {
+        word.text().is_some_and(|text| text.starts_with('-') && text.len() > 1 || matches!(text, "(" | ")" | "!" | ","))
+    };
     let end = words[at..].iter().position(begins).map_or(words.len(), |length| at + length);
     let roots = if at == end { vec![Argument::known(".")] } else { words[at..end].to_vec() };
     follows |= words[end..].iter().any(|word| word.text() == Some("-follow"));
@@ -50,7 +129,10 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     }
     roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
     if follows {
-        call.interpreter.unsure(crate::observer::Aspects::of(&[Aspect::Reads, Aspect::Writes, Aspect::Deletes]), "find follows links");
+        call.interpreter.unsure(
+            crate::observer::Aspects::of(&[Aspect::Reads, Aspect::Writes, Aspect::Deletes]),
+            "find follows links",
+        );
     }
     expression(call, &words[end..], &roots);
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::network;
 use crate::interpreter::{Interpreter, Io};
-use crate::observer::Aspects;
+use crate::observer::{Aspects, Fact};
 use crate::paths;
 use crate::programs::arguments::{self, Command};
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Aspect, Depth, Program};
+use crate::programs::spec::{Access, Aspect, Depth, Program, Verb};
 use crate::state::State;
 use crate::value::Argument;
 
@@ -17,8 +17,30 @@ const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 
 /// Words in a configuration that may run a program or lead elsewhere.
 const STEERING: [&str; 24] = [
-    "alias", "pager", "editor", "command", "hookspath", "helper", "textconv", "driver", "filter", "fsmonitor", "proxy", "include", "program", "external", "worktree =",
-    "uploadpack", "receivepack", "askpass", "vcs", ".cmd", "cmd =", "insteadof", "templatedir", "attributesfile",
+    "alias",
+    "pager",
+    "editor",
+    "command",
+    "hookspath",
+    "helper",
+    "textconv",
+    "driver",
+    "filter",
+    "fsmonitor",
+    "proxy",
+    "include",
+    "program",
+    "external",
+    "worktree =",
+    "uploadpack",
+    "receivepack",
+    "askpass",
+    "vcs",
+    ".cmd",
+    "cmd =",
+    "insteadof",
+    "templatedir",
+    "attributesfile",
 ];
 
 pub(crate) fn run<'c, 'a>(
@@ -41,15 +63,32 @@ pub(crate) fn run<'c, 'a>(
     if let Some(reason) = runs_programs(interpreter, state.cwd.as_deref(), top.as_deref()) {
         interpreter.unsure_program(Aspects::ALL, reason);
     }
-    let rest: Vec<Argument> = args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
+    let rest: Vec<Argument> =
+        args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
     let parsed = arguments::parse(program, &[&command.body], name, &rest);
+    let mut parsed = parsed;
+    if let Some(dashes) = parsed.dashes.filter(|dashes| *dashes < parsed.operands.len()) {
+        // What stands before `--` is a revision.
+        let revisions = ["checkout", "reset", "diff", "log", "show", "blame"];
+        if args.get(positions[0]).and_then(Argument::text).is_some_and(|command| revisions.contains(&command)) {
+            for revision in &mut parsed.operands[..dashes] {
+                *revision = Argument { shown: revision.shown.clone(), ..Argument::known("") };
+            }
+        }
+    }
     // Files that git itself chooses are those of the whole work tree.
     let top = top.map(Into::into);
-    Call { interpreter, name, program, body: &command.body, parsed, words, state, io, top, privileged: false }.carry_out();
+    Call { interpreter, name, program, body: &command.body, parsed, words, state, io, top, privileged: false }
+        .carry_out();
 }
 
 /// The place of git's command; its own options say where it runs.
-fn own_options(interpreter: &mut Interpreter<'_>, program: &Program, words: &[Argument], state: &mut State) -> Option<usize> {
+fn own_options(
+    interpreter: &mut Interpreter<'_>,
+    program: &Program,
+    words: &[Argument],
+    state: &mut State,
+) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let Some(text) = word.text() else {
@@ -97,8 +136,20 @@ fn own_options(interpreter: &mut Interpreter<'_>, program: &Program, words: &[Ar
 /// Settings that only change how something looks, or who somebody is.
 fn is_harmless_setting(setting: &str) -> bool {
     const NAMES: [&str; 14] = [
-        "user.name", "user.email", "core.quotepath", "core.autocrlf", "core.eol", "core.safecrlf", "core.longpaths", "advice.", "color.", "column.", "log.date", "commit.gpgsign=false",
-        "init.defaultbranch", "core.pager=cat",
+        "user.name",
+        "user.email",
+        "core.quotepath",
+        "core.autocrlf",
+        "core.eol",
+        "core.safecrlf",
+        "core.longpaths",
+        "advice.",
+        "color.",
+        "column.",
+        "log.date",
+        "commit.gpgsign=false",
+        "init.defaultbranch",
+        "core.pager=cat",
     ];
     NAMES.iter().any(|name| setting.starts_with(name))
 }
@@ -112,7 +163,12 @@ fn repository(interpreter: &Interpreter<'_>, cwd: &Path) -> Option<PathBuf> {
 /// Why git may run a program in this repository, if it may.
 fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Option<&Path>) -> Option<String> {
     let Some(cwd) = cwd else { return Some("git's repository is not known".to_owned()) };
-    if interpreter.clones || interpreter.made_below(".git") || interpreter.made("HEAD") || interpreter.made("config") || interpreter.made(".gitattributes") {
+    if interpreter.clones
+        || interpreter.made_below(".git")
+        || interpreter.made("HEAD")
+        || interpreter.made("config")
+        || interpreter.made(".gitattributes")
+    {
         return Some("the same command changes the repository's settings".to_owned());
     }
     let disk = interpreter.environment.disk;
@@ -165,9 +221,19 @@ pub(super) fn clone(call: &mut Call<'_, '_>) {
     call.interpreter.clones = true;
 }
 
+/// `git push`: a refspec with `+` or without a source changes what others have.
+pub(super) fn push(call: &mut Call<'_, '_>) {
+    call.by_file();
+    let refspecs = call.parsed.operands.get(1..).unwrap_or_default();
+    if refspecs.iter().any(|word| word.text().is_none_or(|text| text.starts_with(['+', ':']))) {
+        call.interpreter.tell(&Fact::Service { name: "git-remote", verb: Verb::Delete });
+    }
+}
+
 /// A path of git's: `:(…)` and patterns stand for more than one.
 pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     match word.text() {
+        Some("") => {}
         Some(text) if text.starts_with(':') || text.contains(['*', '?', '[']) => {
             let top = Argument::known(".");
             call.touch(access, &top, Depth::Tree);
@@ -189,7 +255,9 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
     match network::host_of_copy(&text) {
         _ if local => call.touch(Access::Read, &Argument::known(text.trim_start_matches("file://")), Depth::Tree),
         Some(host) => call.interpreter.contact(&host),
-        None if text.contains("://") => call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear")),
+        None if text.contains("://") => {
+            call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear"))
+        }
         None => call.interpreter.contact(&text),
     }
 }

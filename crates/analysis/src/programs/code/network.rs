@@ -40,7 +40,8 @@ pub(crate) fn host_of_copy(word: &str) -> Option<String> {
 pub(crate) fn url(call: &mut Call<'_, '_>, word: &Argument) {
     let Some(text) = word.text() else {
         // The host may be known although the rest is not.
-        let known = host_of_url(&word.prefix).filter(|_| word.prefix.split("://").nth(1).is_some_and(|rest| rest.contains('/')));
+        let known = host_of_url(&word.prefix)
+            .filter(|_| word.prefix.split("://").nth(1).is_some_and(|rest| rest.contains('/')));
         return match known.filter(|_| !word.prefix.contains('@')) {
             Some(host) => call.interpreter.contact(&host),
             None => call.interpreter.unsure(Aspect::Network, format!("{} is only known when it runs", word.shown)),
@@ -49,7 +50,16 @@ pub(crate) fn url(call: &mut Call<'_, '_>, word: &Argument) {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     if text.contains(['{', '}', '[', ']', '\\', '%']) || text.contains(char::is_whitespace) {
         // Globs and escapes make several hosts of one word.
-        let simple = host_of_url(text).filter(|_| !text.split("://").nth(1).unwrap_or(text).split('/').next().unwrap_or_default().contains(['{', '[', '%', '\\']));
+        let simple = host_of_url(text).filter(|_| {
+            !text
+                .split("://")
+                .nth(1)
+                .unwrap_or(text)
+                .split('/')
+                .next()
+                .unwrap_or_default()
+                .contains(['{', '[', '%', '\\'])
+        });
         return match simple.filter(|_| scheme.as_deref() != Some("file")) {
             Some(host) => call.interpreter.contact(&host),
             None => call.interpreter.unsure_all(format!("the address {text} may be read in several ways")),

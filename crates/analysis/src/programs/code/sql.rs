@@ -12,25 +12,64 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 /// A statement, as far as it can be read.
 pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
     let Some(service) = call.body.service.clone() else {
-        return call.interpreter.unsure_program(crate::observer::Aspects::ALL, format!("{}: which database it is about is not known", call.name));
+        return call.interpreter.unsure_program(
+            crate::observer::Aspects::ALL,
+            format!("{}: which database it is about is not known", call.name),
+        );
     };
     let verb = word.text().map(str::to_owned).and_then(|text| classify(&text));
     match verb {
         Some(verb) => call.interpreter.tell(&Fact::Service { name: &service, verb }),
-        None => call.interpreter.unsure_program(crate::observer::Aspects::ALL, format!("what the statement for {} does is not clear", call.name)),
+        None => call.interpreter.unsure_program(
+            crate::observer::Aspects::ALL,
+            format!("what the statement for {} does is not clear", call.name),
+        ),
     }
 }
 
 /// What a statement does; nothing if that can't be told.
 fn classify(text: &str) -> Option<Verb> {
-    const READS: [&str; 10] = ["SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VALUES", "TABLE", "WITH", "PRAGMA", "FROM"];
-    const WRITES: [&str; 10] = ["INSERT", "UPDATE", "CREATE", "ALTER", "REPLACE", "MERGE", "GRANT", "REVOKE", "COMMENT", "RENAME"];
+    const READS: [&str; 10] =
+        ["SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VALUES", "TABLE", "WITH", "PRAGMA", "FROM"];
+    const WRITES: [&str; 10] =
+        ["INSERT", "UPDATE", "CREATE", "ALTER", "REPLACE", "MERGE", "GRANT", "REVOKE", "COMMENT", "RENAME"];
     const DELETES: [&str; 3] = ["DELETE", "DROP", "TRUNCATE"];
     /// Words that a statement which only reads does not have: they write, load or run something.
     const ODD: [&str; 34] = [
-        "INTO", "OUTFILE", "DUMPFILE", "LOAD", "LOAD_FILE", "COPY", "EXECUTE", "EXEC", "CALL", "DO", "ATTACH", "INSTALL", "SET", "IMPORT", "EXPORT",
-        "WRITEFILE", "READFILE", "LOAD_EXTENSION", "PG_READ_FILE", "PG_LS_DIR", "LO_IMPORT", "LO_EXPORT", "DBLINK", "XP_CMDSHELL",
-        "PG_TERMINATE_BACKEND", "PG_CANCEL_BACKEND", "SETVAL", "NEXTVAL", "SLEEP", "BENCHMARK", "READ_CSV", "READ_PARQUET", "READ_JSON", "EDIT",
+        "INTO",
+        "OUTFILE",
+        "DUMPFILE",
+        "LOAD",
+        "LOAD_FILE",
+        "COPY",
+        "EXECUTE",
+        "EXEC",
+        "CALL",
+        "DO",
+        "ATTACH",
+        "INSTALL",
+        "SET",
+        "IMPORT",
+        "EXPORT",
+        "WRITEFILE",
+        "READFILE",
+        "LOAD_EXTENSION",
+        "PG_READ_FILE",
+        "PG_LS_DIR",
+        "LO_IMPORT",
+        "LO_EXPORT",
+        "DBLINK",
+        "XP_CMDSHELL",
+        "PG_TERMINATE_BACKEND",
+        "PG_CANCEL_BACKEND",
+        "SETVAL",
+        "NEXTVAL",
+        "SLEEP",
+        "BENCHMARK",
+        "READ_CSV",
+        "READ_PARQUET",
+        "READ_JSON",
+        "EDIT",
     ];
     let plain = without_quotes(text)?;
     let mut strongest = None;
@@ -44,7 +83,20 @@ fn classify(text: &str) -> Option<Verb> {
         let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
         // Functions that read files, run statements or change settings have names that begin so.
         const ODD_BEGINNINGS: [&str; 14] = [
-            "READ_", "WRITE", "PG_READ", "PG_LS", "PG_STAT_FILE", "LO_", "DBLINK", "QUERY_TO", "SET_CONFIG", "FSDIR", "GLOB", "ZIPFILE", "XP_", "SP_",
+            "READ_",
+            "WRITE",
+            "PG_READ",
+            "PG_LS",
+            "PG_STAT_FILE",
+            "LO_",
+            "DBLINK",
+            "QUERY_TO",
+            "SET_CONFIG",
+            "FSDIR",
+            "GLOB",
+            "ZIPFILE",
+            "XP_",
+            "SP_",
         ];
         if words.iter().any(|word| ODD_BEGINNINGS.iter().any(|odd| word.starts_with(odd))) {
             return None;
@@ -53,7 +105,8 @@ fn classify(text: &str) -> Option<Verb> {
             return None;
         }
         // A pragma with a value, and anything that analyses by running, writes.
-        let odd_read = (first == "PRAGMA" && statement.contains(['=', '('])) || (first == "EXPLAIN" && has(&["ANALYZE", "ANALYSE"]));
+        let odd_read = (first == "PRAGMA" && statement.contains(['=', '(']))
+            || (first == "EXPLAIN" && has(&["ANALYZE", "ANALYSE"]));
         let verb = if DELETES.contains(&first) || has(&DELETES) && !odd_read && READS.contains(&first) {
             Verb::Delete
         } else if READS.contains(&first) && !odd_read {

@@ -36,7 +36,7 @@ fn an_invalid_when_is_reported_and_matches_every_call() {
     assert_snapshot!(diagnose_when(r#"{"writes": ["a[b"]}"#), @"settings.json:1:48: error: `a[b` is not a valid pattern: unclosed character class; missing ']'; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
     assert_snapshot!(diagnose_when(r#"{"writes": ["../x"]}"#), @"settings.json:1:48: error: `../x` is not a valid pattern: `..` leads out of the folder where it begins; it counts as matching every call (patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`)");
     assert_snapshot!(diagnose_when(r#"{"certain": true}"#), @r#"settings.json:1:48: error: `certain` can only be false in a `when`; it counts as matching every call; expected false ("certain": false runs the hook on calls whose effects are not all known)"#);
-    assert_snapshot!(diagnose_when("{}"), @"settings.json:1:36: warning: an empty `when` says nothing; it counts as matching every call (it knows writes, reads, deletes, commands, network, certain)");
+    assert_snapshot!(diagnose_when("{}"), @"settings.json:1:36: warning: an empty `when` says nothing; it counts as matching every call (it knows writes, reads, deletes, commands, network, repository, services, processes, privileged, flows, certain)");
     assert_snapshot!(diagnose_when(r#"{"writes": []}"#), @r#"settings.json:1:47: warning: an empty list of `writes` matches nothing (["*"] matches everything; without `writes`, it is not checked)"#);
 }
 

@@ -255,7 +255,7 @@ fn every_forced_push_matches() {
         assert_ne!(project.match_word(&guard, command), "no", "{command}");
     }
     for command in
-        ["git push", "git push origin main", "git push -u origin feature/f", "git log -f", "rm -f x", "git fetch -f"]
+        ["git push", "git push origin main", "git push -u origin feature/f", "git log -p", "rm -f x", "git fetch -f"]
     {
         assert_eq!(project.match_word(&guard, command), "no", "{command}");
     }

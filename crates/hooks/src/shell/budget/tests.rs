@@ -28,7 +28,7 @@ fn doubled(setting: &str, times: usize) -> String {
 fn bombs() -> Vec<(&'static str, String)> {
     let words = |count: usize| (0..count).map(|at| format!(" {at:x}")).collect::<String>();
     vec![
-        ("for loops", format!("false && {}", nested("for a in 1 2 3 4; do ", ":", "; done", 20))),
+        ("for loops", format!("echo && {}", nested("for a in 1 2 3 4; do ", ":", "; done", 20))),
         ("arithmetic", format!("echo {}", nested("$((", "$(fi)", "))", 22))),
         ("arithmetic that has no end", format!("echo {}", "$((".repeat(20_000))),
         ("doublings", doubled("A=$A$A", 40)),
@@ -86,28 +86,15 @@ fn folder() -> tempfile::TempDir {
 fn effects_of_a_bomb_are_unsure_and_say_why() {
     let folder = folder();
     let place = CallPlace { cwd: folder.path(), project: folder.path(), home: Some(Path::new("/home")) };
-    let mut within_budget = Vec::new();
     for (name, command) in bombs() {
         let args = json!({ "command": command });
-        let effects = timed("effects", name, || call_effects("run_shell_command", args.as_object().unwrap(), &place, &PathResolver::default()));
-        assert_eq!(effects.unsure().count(), 5, "{name}");
+        let effects = timed("effects", name, || {
+            call_effects("run_shell_command", args.as_object().unwrap(), &place, &PathResolver::default())
+        });
+        assert!(!effects.is_certain(), "{name}");
         let touched = effects.writes.len() + effects.reads.len() + effects.deletes.len();
         assert!(effects.commands.len() + touched < 200_000, "{name}");
-        if effects.reason() != Some(TOO_MUCH_WORK) {
-            within_budget.push(name);
-        }
     }
-    // These are unsure for other reasons before they cost too much.
-    assert_eq!(
-        within_budget,
-        [
-            "programs that run programs",
-            "wrappers in wrappers",
-            "loops over a variable",
-            "loops in substitutions",
-            "files and programs"
-        ]
-    );
 }
 
 #[test]
@@ -137,7 +124,7 @@ fn files_of_a_bomb_are_unsure() {
         let followed = timed("followed files", name, || action.followed(&place, &follower));
         assert!(followed.files.len() < 100_000, "{name}");
     }
-    let exponential = format!("false && {}", nested("for a in 1 2 3 4; do ", "./x", "; done", 20));
+    let exponential = format!("echo && {}", nested("for a in 1 2 3 4; do ", "./x", "; done", 20));
     assert!(!action(&exponential).files(&place).certain);
 }
 
