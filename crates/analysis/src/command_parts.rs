@@ -90,9 +90,11 @@ impl Observer for PartsObserver {
     }
 
     fn fact(&mut self, fact: &Fact<'_>) {
-        // The commands that ssh runs are told.
-        let runs = |name: &str, verb: Verb| verb == Verb::Run && name != "ssh";
-        self.parts.code |= matches!(fact, Fact::Service { name, verb } if runs(name, *verb));
+        // `docker exec` and its kin run the command in their words somewhere else.
+        if matches!(fact, Fact::Service { verb: Verb::Run, .. }) {
+            let runs = |word: &Option<String>| matches!(word.as_deref(), Some("exec" | "run" | "rsh" | "attach" | "debug"));
+            self.parts.code |= self.parts.commands.last().is_some_and(|part| part.words.iter().any(runs));
+        }
     }
 
     fn exceeds(&mut self) {

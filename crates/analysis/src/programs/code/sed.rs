@@ -13,7 +13,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let texts: Option<Vec<&str>> = scripts.iter().map(Argument::text).collect();
     match texts {
         Some(texts) => script(call, &texts.join("\n")),
-        None => call.interpreter.unsure_code("the sed script is only known when it runs"),
+        None => call.interpreter.unsure_all("the sed script is only known when it runs"),
     }
     let in_place = call.parsed.has("-i");
     let suffix = call.parsed.values("-i").next_back().and_then(Argument::text).unwrap_or_default().to_owned();
@@ -45,7 +45,7 @@ fn script(call: &mut Call<'_, '_>, text: &str) {
         }
     }
     if understood.is_none() {
-        call.interpreter.unsure_code("the sed script runs something, or is not understood");
+        call.interpreter.unsure_all("the sed script runs something, or is not understood");
     }
 }
 
