@@ -21,7 +21,10 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 14] = [
+const CODE_ROLES: [&str; 17] = [
+    "fzf-bind",
+    "plain-read",
+    "plain-write",
     "remote-list",
     "output-format",
     "curl-data",

@@ -313,7 +313,11 @@ impl Interpreter<'_> {
         };
         let odd = state.variables().find(|(name, variable)| match variable.exported {
             true => !is_harmless(name) && !program.environment.iter().any(|fine| fits(fine, name)),
-            false => steers_programs(name) && !program.environment.iter().any(|fine| fits(fine, name)),
+            false => {
+                variable.value.is_some()
+                    && steers_programs(name)
+                    && !program.environment.iter().any(|fine| fits(fine, name))
+            }
         });
         if let Some((name, _)) = odd
             && !program.is_inert()

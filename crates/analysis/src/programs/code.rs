@@ -9,6 +9,7 @@ mod find;
 pub(crate) mod git;
 pub(crate) mod network;
 mod patch;
+mod runners;
 mod sed;
 pub(crate) mod shell;
 mod sql;
@@ -26,10 +27,12 @@ const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
     ("curl", curl::run),
     ("dd", copy::dd),
     ("env", environment::run),
+    ("fd", runners::fd),
     ("find", find::run),
     ("git-clone", git::clone),
     ("git-push", git::push),
     ("make", shell::make),
+    ("parallel", runners::parallel),
     ("patch", patch::run),
     ("sed", sed::run),
     ("shell", shell::run),
@@ -58,6 +61,35 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
         "curl-header" => curl::data(call, word, '@'),
         "curl-form" => curl::form(call, word),
         "remote-list" => list(call, word),
+        "fzf-bind" => {
+            const ACTING: [&str; 11] = [
+                "execute",
+                "become",
+                "reload",
+                "transform",
+                "preview",
+                "listen",
+                "unix",
+                "http",
+                "print(",
+                "put",
+                "change-",
+            ];
+            if word.text().is_none_or(|text| ACTING.iter().any(|action| text.contains(action))) {
+                call.interpreter.unsure_all(format!("{} may run a command", word.shown));
+            }
+        }
+        "plain-read" | "plain-write" => {
+            // A scheme, a pipe, a list or a selection of pages makes something else of a name.
+            if word
+                .text()
+                .is_none_or(|text| text.contains([':', '|', '@', '%', '[', '*', '?']) || text.starts_with('-'))
+            {
+                return call.interpreter.unsure_all(format!("{} may be more than a file", word.shown));
+            }
+            let access = if role == "plain-read" { Access::Read } else { Access::Write };
+            call.touch(access, word, spec::Depth::Itself);
+        }
         "output-format" => {
             // `go-template-file=F` and its kin read a template.
             if word.text().is_none_or(|text| text.contains("-file")) {

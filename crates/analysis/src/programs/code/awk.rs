@@ -39,15 +39,14 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
     let mut printing = false;
     for (at, token) in tokens.iter().enumerate() {
         match token {
-            Token::Word(word)
-                if matches!(
-                    word.as_str(),
-                    "system" | "getline" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO" | "close" | "fflush"
-                ) =>
-            {
-                if word != "close" && word != "fflush" {
-                    return call.interpreter.unsure_code(format!("the awk program uses {word}"));
-                }
+            // Without `<` it reads the next line of the input.
+            Token::Word(word) if word == "getline" => match (tokens.get(at + 1), tokens.get(at + 2)) {
+                (None | Some(Token::Sign(';' | '}' | '\n')), _) => {}
+                (Some(Token::Word(_)), None | Some(Token::Sign(';' | '}' | '\n'))) => {}
+                _ => return call.interpreter.unsure_code("the awk program reads a file or a command"),
+            },
+            Token::Word(word) if matches!(word.as_str(), "system" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO") => {
+                return call.interpreter.unsure_code(format!("the awk program uses {word}"));
             }
             Token::Word(word) if word == "print" || word == "printf" => {
                 printing = true;
@@ -61,6 +60,7 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
             Token::Sign(';' | '\n' | '}' | '{') => printing = false,
             // `||` is a word of its own.
             Token::Sign('|') => return call.interpreter.unsure_code("the awk program runs a command"),
+            Token::Sign('>') if matches!(tokens.get(at + 1), Some(Token::Sign('='))) => {}
             Token::Sign('>') if printing && parens <= 0 => match (tokens.get(at + 1), tokens.get(at + 2)) {
                 (Some(Token::Sign('>')), _) => {}
                 (Some(Token::Text(file)), None | Some(Token::Sign(';' | '}' | '\n'))) => {

@@ -173,7 +173,7 @@ fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
                 let Some(length) = (0..rest.len()).find(|at| ends(*at)) else {
                     return call.interpreter.unsure_all("the end of find's command is not clear");
                 };
-                run_on(call, &rest[..length], roots, text.ends_with("dir"));
+                run_on(call, &rest[..length], roots, text.ends_with("dir"), false);
                 at += length + 1;
             }
             _ if FLAGS.contains(&text) => {}
@@ -184,21 +184,32 @@ fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
     }
 }
 
-/// A command runs on whatever is in some directories.
-fn run_on(call: &mut Call<'_, '_>, command: &[Argument], roots: &[Argument], in_directory: bool) {
+/// A command runs on whatever is in some directories; `appends` if that may stand behind its words.
+pub(super) fn run_on(
+    call: &mut Call<'_, '_>,
+    command: &[Argument],
+    roots: &[Argument],
+    in_directory: bool,
+    appends: bool,
+) {
     for root in roots {
         let mut uses = false;
-        let words: Vec<Argument> = command
+        let mut words: Vec<Argument> = command
             .iter()
             .map(|word| match word.text() {
                 Some("{}") => {
                     uses = true;
                     root.clone()
                 }
-                Some(text) if text.contains("{}") => Argument::unknown(text),
+                Some(text) if text.contains('{') && (appends || text.contains("{}")) => Argument::unknown(text),
                 _ => word.clone(),
             })
             .collect();
+        // Without a place for it, what is found stands at the end.
+        if appends && !command.iter().any(|word| word.beginning().contains('{')) {
+            uses = true;
+            words.push(root.clone());
+        }
         let mut state = call.state.clone();
         if in_directory {
             state.cwd = None;

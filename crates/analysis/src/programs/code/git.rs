@@ -135,7 +135,7 @@ fn own_options(
 
 /// Settings that only change how something looks, or who somebody is.
 fn is_harmless_setting(setting: &str) -> bool {
-    const NAMES: [&str; 14] = [
+    const NAMES: [&str; 16] = [
         "user.name",
         "user.email",
         "core.quotepath",
@@ -150,7 +150,12 @@ fn is_harmless_setting(setting: &str) -> bool {
         "commit.gpgsign=false",
         "init.defaultbranch",
         "core.pager=cat",
+        "safe.directory",
+        "http.sslverify",
     ];
+    if matches!(setting, "credential.helper=" | "core.askpass=" | "core.askpass=true" | "core.askpass=false") {
+        return true;
+    }
     NAMES.iter().any(|name| setting.starts_with(name))
 }
 

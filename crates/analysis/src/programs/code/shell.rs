@@ -20,7 +20,16 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     };
     let operands = call.parsed.operands.clone();
     let data = call.interpreter.read_taint.and(call.io.stdin.taint);
+    if call.parsed.is_set("check") {
+        // It only reads the commands.
+        if !call.parsed.is_set("code") {
+            operands.iter().take(1).for_each(|file| call.touch(Access::Read, file, Depth::Itself));
+        }
+        return;
+    }
     match operands.split_first() {
+        // Without a text it only complains.
+        None if call.parsed.is_set("code") => {}
         Some((text, rest)) if call.parsed.is_set("code") => {
             call.interpreter.runs_data(text.value.taint, call.name);
             run_text(call, text, rest.get(1..).unwrap_or_default(), dialect);
