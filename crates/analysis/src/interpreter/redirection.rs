@@ -31,8 +31,11 @@ impl Interpreter<'_> {
                 if let (RedirectionOperator::HereString, Text::Known(text)) = (operator, &value.text) {
                     value.text = Text::from(format!("{text}\n").as_str());
                 }
+                if let Text::Known(text) = &value.text {
+                    self.observer.here_document(text, state);
+                }
                 if is_input {
-                    io.stdin = Stream { text: value.text, taint: value.taint };
+                    io.stdin = Stream { text: value.text, taint: value.taint, file: None };
                 }
                 false
             }
@@ -40,7 +43,8 @@ impl Interpreter<'_> {
                 let file = self.redirection_target(target, state);
                 let taint = self.read_for_redirection(&file, state);
                 if is_input {
-                    io.stdin = Stream { text: Text::Unknown, taint };
+                    let file = file.text().and_then(|text| state.path(text)).map(Into::into);
+                    io.stdin = Stream { text: Text::Unknown, taint, file };
                 }
                 !is_null(&file)
             }

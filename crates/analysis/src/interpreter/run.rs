@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::touch::PROGRAM_DIRECTORIES;
 use super::{Interpreter, Io, Outcome, UNITS_PER_STEP};
-use crate::observer::{Aspects, CommandRun, Fact};
+use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::state::{Function, State};
 use crate::syntax::{AssignedValue, Assignment, Redirection, Word};
@@ -135,7 +135,8 @@ impl Interpreter<'_> {
         let outcome = match words.is_empty() {
             true => {
                 if writes {
-                    self.observer.command(&CommandRun { words: &[], redirects: true, depth: self.depth });
+                    let run = self.command_run(&[], &state, &io);
+                    self.observer.command(&run);
                 }
                 self.assign_all(assignments, &mut state);
                 Outcome::both(state)
@@ -206,6 +207,7 @@ impl Interpreter<'_> {
         io: &Io,
     ) -> Outcome {
         let mut saved = Vec::new();
+        let outer = std::mem::replace(&mut self.temporary, true);
         for assignment in assignments {
             // Which of the variables a later one sees differs between shells.
             let mut seen = state.clone();
@@ -215,6 +217,7 @@ impl Interpreter<'_> {
             self.assign(&assignment.name, value, &mut state);
             state.export(&assignment.name);
         }
+        self.temporary = outer;
         let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
         for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
             for (name, before) in saved.iter().rev() {
@@ -238,7 +241,8 @@ impl Interpreter<'_> {
             self.unsure_all("commands run each other too deep");
             return Outcome::both(state);
         }
-        self.observer.command(&CommandRun { words, redirects: self.redirects > 0, depth: self.depth });
+        let run = self.command_run(words, &state, io);
+        self.observer.command(&run);
         self.depth += 1;
         let outcome = self.run_named(words, lookup, redirected, state, io);
         self.depth -= 1;
@@ -255,7 +259,7 @@ impl Interpreter<'_> {
     ) -> Outcome {
         let Some(name) = words.first().and_then(Argument::text).map(str::to_owned) else {
             self.unsure_all("the program is only known when it runs");
-            state.forget();
+            self.forget(&mut state);
             return Outcome::both(state);
         };
         // What looks like an option is one of the program before it.
@@ -271,11 +275,11 @@ impl Interpreter<'_> {
                 }
                 Some(Function::Ambiguous) => {
                     self.unsure_all(format!("{name} may be a function"));
-                    state.forget();
+                    self.forget(&mut state);
                     return Outcome::both(state);
                 }
                 Some(Function::Removed) => {}
-                None if state.foreign && self.unsure != Aspects::ALL => {
+                None if state.foreign && !self.exhaustive && self.unsure != Aspects::ALL => {
                     self.unsure_all("code that was not read may have defined functions");
                 }
                 None => {}
@@ -289,6 +293,15 @@ impl Interpreter<'_> {
         }
         if lookup == Lookup::Builtins {
             return Outcome::failure(state);
+        }
+        let run = self.command_run(words, &state, io);
+        if let Some(result) = self.observer.program(&run) {
+            self.print(&result.prints, io);
+            return match result.success {
+                Some(true) => Outcome::success(state),
+                Some(false) => Outcome::failure(state),
+                None => Outcome::both(state),
+            };
         }
         self.program(&name, words, &state, io);
         Outcome::both(state)
