@@ -35,7 +35,7 @@ pub(crate) use run::{Lookup, steers_shell};
 
 /// The commands that are looked at, and how deep they may run each other.
 const MAX_COMMANDS: usize = 4096;
-const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 /// The units that a step of the interpreter costs.
 const UNITS_PER_STEP: usize = 64;
 

@@ -77,12 +77,8 @@ impl Interpreter<'_> {
     pub(super) fn words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
         let mut found = Vec::new();
         for word in words {
-            let known = found.len();
             for word in self.braces(word) {
                 self.expand(&word, state, &mut found);
-            }
-            if found[known..].iter().any(|word| word.text().is_none()) {
-                self.observer.unknown_word(word, state);
             }
             if found.len() > MAX_WORDS * 4 {
                 self.unsure_all("the command has too many words");
@@ -114,9 +110,6 @@ impl Interpreter<'_> {
                 Some(value) => text.push_str(value),
                 None => known = false,
             }
-        }
-        if !known {
-            self.observer.unknown_word(word, state);
         }
         let text = match (known, number) {
             (true, _) => Text::Known(text.into()),
@@ -417,7 +410,9 @@ impl Interpreter<'_> {
         if chars.is_none() {
             self.joined(word, state);
         }
-        let removed = match (value.text.known(), chars) {
+        // A variable that is not set now may be set when it runs.
+        let text = value.text.known().filter(|text| !(self.exhaustive && text.is_empty()));
+        let removed = match (text, chars) {
             (Some(text), Some(pattern)) if self.pay(UNITS_PER_CHAR * text.len() * (1 + pattern.len())) => {
                 pattern::remove(text, &pattern, longest, suffix)
             }

@@ -128,7 +128,7 @@ impl Interpreter<'_> {
         let outer = std::mem::replace(&mut self.read_taint, Taint::NONE);
         let outer_written = std::mem::take(&mut self.written);
         let outer_contacted = std::mem::take(&mut self.contacted);
-        let words = self.words(words, &mut state);
+        let words = self.command_words(words, &mut state);
         let (io, may_fail) = self.redirections(redirections, &mut state, io);
         let writes = redirections.iter().any(Redirection::writes_file);
         self.redirects += usize::from(writes);
@@ -153,6 +153,22 @@ impl Interpreter<'_> {
         }
     }
 
+    /// The words of a command; the observer hears of those that are only known when it runs.
+    fn command_words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
+        if !self.exhaustive {
+            return self.words(words, state);
+        }
+        let mut found = Vec::new();
+        for word in words {
+            let arguments = self.words(std::slice::from_ref(word), state);
+            if arguments.iter().any(|argument| argument.text().is_none()) {
+                self.observer.unknown_word(word, state);
+            }
+            found.extend(arguments);
+        }
+        found
+    }
+
     fn assign_all(&mut self, assignments: &[Assignment], state: &mut State) {
         for assignment in assignments {
             let value = self.assigned(assignment, state);
@@ -168,6 +184,9 @@ impl Interpreter<'_> {
         match &assignment.value {
             AssignedValue::Scalar(word) => {
                 let value = self.joined(word, state);
+                if value.text.known().is_none() {
+                    self.observer.unknown_word(word, state);
+                }
                 match (assignment.subscript.is_some(), assignment.append) {
                     (true, _) => Value::unknown(value.taint),
                     (false, true) => self.appended(&assignment.name, value, state),

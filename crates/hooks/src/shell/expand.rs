@@ -198,12 +198,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Everything that decides what a script does in this state, as text.
-    pub(crate) fn key(&self) -> String {
-        let set: std::collections::BTreeMap<_, _> = self.set.iter().collect();
-        format!("{:?} {set:?} {:?} {:?}", self.cwd, self.parameters, self.script)
-    }
-
     /// The path that a word stands for.
     pub(crate) fn path(&self, word: &str) -> Option<PathBuf> {
         if Path::new(word).is_absolute() { Some(PathBuf::from(word)) } else { Some(self.cwd.as_ref()?.join(word)) }
