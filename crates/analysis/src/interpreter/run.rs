@@ -194,6 +194,7 @@ impl Interpreter<'_> {
                 }
             }
             AssignedValue::Array(words) => {
+                words.iter().for_each(|word| self.observer.unknown_word(word, state));
                 let words = self.words(words, state);
                 let subscripts = |word: &Argument| word.text().is_none_or(|text| text.starts_with('['));
                 if words.iter().any(subscripts) {

@@ -283,6 +283,13 @@ impl<'a> Walk<'a> {
         when
     }
 
+    /// Keeps the directory that a shell may go to, even if it may as well stay.
+    fn go_to(&mut self, args: &[Field], state: &State) {
+        let operand = args.iter().flatten().find(|arg| !arg.starts_with('-'));
+        let place = operand.and_then(|target| state.path(target)).map(|path| paths::normalized(&path));
+        self.went.extend(place.filter(|place| !self.went.contains(place)));
+    }
+
     /// What a shell does by itself, as far as it counts as a step.
     fn builtin_step(&mut self, words: &[Field], when: When) {
         let Some((Some(program), args)) = words.split_first() else { return };
@@ -335,13 +342,10 @@ impl Observer for Walk<'_> {
         if !self.pay(UNITS_PER_COMMAND + units) {
             return;
         }
-        if let Some(cwd) = run.state.cwd.as_deref()
-            && self.base.cwd.as_deref() != Some(cwd)
-            && !self.went.iter().any(|place| place == cwd)
-        {
-            self.went.push(cwd.to_owned());
-        }
         let program = words.first().and_then(Option::as_deref).unwrap_or_default();
+        if matches!(program, "cd" | "pushd") {
+            self.go_to(&words[1..], run.state);
+        }
         if !only_writes(program) {
             words.iter().flatten().for_each(|word| self.mention(word, run.state));
         }
