@@ -1,7 +1,9 @@
 //! The files that hooks load, for those who ask whether a hook is still what the user trusted.
 
+pub use hookwright_analysis::loaded_files::{
+    Around, AroundKind, CommandFiles, Follower, NamedFile, Naming, Whereabouts,
+};
 use hookwright_analysis::loaded_files::{followed_files, named_files};
-pub use hookwright_analysis::loaded_files::{Around, AroundKind, CommandFiles, Follower, NamedFile, Naming, Whereabouts};
 
 use crate::hook::{Action, CommandAction, WorkerAction};
 

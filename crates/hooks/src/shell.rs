@@ -1,14 +1,11 @@
 //! The one reader of shell text: a command line → the simple commands in it, with their words taken apart.
 //!
 //! It finds what a shell would run, for those who must judge a command before it runs. It runs nothing and expands
-//! nothing; what the words come to is `files.rs`. What it does not understand it says: a [`Script`] that is not certain
-//! may hold more than it tells.
+//! nothing. What it does not understand it says: a [`Script`] that is not certain may hold more than it tells.
 
 use std::sync::{Arc, OnceLock};
 
 mod budget;
-mod changes;
-mod expand;
 mod free;
 mod hidden;
 mod inside;
@@ -17,17 +14,15 @@ mod parts;
 mod sed;
 mod wrap;
 
-pub(crate) use budget::{Budget, TOO_MUCH_WORK};
-pub(crate) use changes::changes;
-pub use expand::normalized;
-pub(crate) use expand::{Field, State, fields, join};
+pub(crate) use budget::Budget;
 pub use free::free_variables;
-pub(crate) use hidden::{expanded, sets, steers, subscript};
-pub(crate) use inside::{GIT_VALUES, Inside, inside};
+pub use hookwright_analysis::paths::normalized;
+pub(crate) use parts::begins;
 pub use parts::{Fit, Naming, Part, Parts, parts};
-pub(crate) use parts::{begins, shown};
-pub(crate) use sed::acts as sed_acts;
-pub(crate) use wrap::{Language, Wrapped, given_more, has_odd_option, unwrap};
+pub(crate) use wrap::{Language, Wrapped};
+
+/// One word after expansion; `None` where nobody can know it beforehand.
+pub(crate) type Field = Option<String>;
 
 /// A text as a shell reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,9 +3,6 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Why an analysis that spent its budget tells nothing.
-pub(crate) const TOO_MUCH_WORK: &str = "the command takes too much work to analyse";
-
 /// What the analysis of one command may cost.
 const ANALYSIS_UNITS: usize = 8 << 20;
 

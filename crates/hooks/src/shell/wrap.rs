@@ -272,23 +272,6 @@ fn takes_next(wrapper: &Wrapper, word: &str) -> bool {
     taker.is_some() && letters.next().is_none()
 }
 
-/// What `xargs` runs: it adds words of its own, or puts them where its sign stands.
-pub(crate) fn given_more(words: &[Field], at: usize) -> Vec<Field> {
-    let signs: Vec<&str> = words[..at]
-        .iter()
-        .flatten()
-        .zip(words[1..].iter().flatten())
-        .filter_map(|(option, next)| match option.as_str() {
-            "-I" | "-J" | "--replace" => Some(next.as_str()),
-            option => option.strip_prefix("-I").filter(|sign| !sign.is_empty()),
-        })
-        .chain(["{}"])
-        .collect();
-    let has_sign = |word: &Field| word.as_ref().is_some_and(|word| signs.iter().any(|sign| word.contains(sign)));
-    let inner = words[at..].iter().map(|word| if has_sign(word) { None } else { word.clone() });
-    inner.chain([None]).collect()
-}
-
 /// Whether there is a long option among the words of which nobody here knows whether it takes the next one.
 pub(crate) fn has_odd_option(program: &str, words: &[Field]) -> bool {
     const FLAGS: [&str; 12] = [

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hookwright_analysis::budget::OVER_BUDGET;
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -10,7 +11,7 @@ use crate::effects::{CallPlace, PathResolver, call_effects};
 use crate::files::{Follower, Whereabouts};
 use crate::hook::CommandAction;
 use crate::running::invocation::Invocation;
-use crate::shell::{self, TOO_MUCH_WORK};
+use crate::shell;
 
 /// The analysis of such a command takes milliseconds on an idle machine; without a budget, hours.
 const ANALYSIS_LIMIT: Duration = Duration::from_secs(5);
