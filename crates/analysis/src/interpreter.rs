@@ -26,7 +26,7 @@ use crate::observer::{Aspects, Cause, CommandRun, Observer};
 use crate::programs::Programs;
 use crate::programs::spec::Aspect;
 use crate::state::State;
-use crate::syntax::{Command, Connector, Dialect, List, Pipeline, Script, Statement};
+use crate::syntax::{Command, Connector, Dialect, Pipeline, Script, Statement};
 use crate::value::{Argument, Taint, Text, Value};
 
 pub(crate) use arithmetic::is_name;
@@ -390,10 +390,17 @@ impl<'a> Interpreter<'a> {
         outcome
     }
 
-    fn list(&mut self, list: &List, state: State, io: &Io) -> Outcome {
+    fn list(&mut self, list: &[Statement], state: State, io: &Io) -> Outcome {
         let mut outcome = Outcome::success(state);
-        for statement in list {
-            let Some(state) = outcome.any() else { return Outcome::NEVER };
+        let mut last = None;
+        for (at, statement) in list.iter().enumerate() {
+            let Some(state) = outcome.any() else {
+                if let Some(state) = last {
+                    self.conditionally(true, |interpreter| interpreter.list(&list[at..], state, io));
+                }
+                return Outcome::NEVER;
+            };
+            last = self.exhaustive.then(|| state.clone());
             outcome = self.statement(statement, state, io);
         }
         outcome

@@ -184,6 +184,9 @@ pub trait Observer {
     /// A word's value is only known when it runs.
     fn unknown_word(&mut self, _word: &Word, _state: &State) {}
 
+    /// A word is compared with others, by `[[ … ]]` or `case`.
+    fn compared_word(&mut self, _text: &str, _state: &State) {}
+
     /// A script was not understood to its end.
     fn unparsed(&mut self, _text: &str, _state: &State) {}
 

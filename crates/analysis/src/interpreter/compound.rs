@@ -149,12 +149,10 @@ impl Interpreter<'_> {
 
     fn for_each(&mut self, variable: &str, words: Option<&[Word]>, body: &List, mut state: State, io: &Io) -> Outcome {
         let values = match words {
-            Some(words) => self.words(words, &mut state),
-            None => {
-                state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec)
-            }
+            Some(words) => self.command_words(words, &mut state),
+            None => state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec),
         };
-        let known = values.len() <= MAX_ROUNDS && values.iter().all(|value| value.text().is_some());
+        let known = (values.len() <= MAX_ROUNDS || self.exhaustive) && values.iter().all(|value| value.text().is_some());
         if !known {
             let taint = values.iter().fold(Taint::NONE, |taint, one| taint.and(one.value.taint));
             let value = match values.as_slice() {
@@ -196,14 +194,23 @@ impl Interpreter<'_> {
         }
     }
 
+    /// A word that only decides what runs.
+    fn compared(&mut self, word: &Word, state: &mut State) -> Value {
+        let value = self.joined(word, state);
+        if let Some(text) = value.text.known() {
+            self.observer.compared_word(text, state);
+        }
+        value
+    }
+
     /// Any arm may run, and none.
     fn case(&mut self, subject: &Word, arms: &[CaseArm], mut state: State, io: &Io) -> Outcome {
-        self.joined(subject, &mut state);
+        self.compared(subject, &mut state);
         let mut outcome = Outcome::success(state.clone());
         let mut falls_through = None;
         for arm in arms {
             for pattern in &arm.patterns {
-                self.joined(pattern, &mut state);
+                self.compared(pattern, &mut state);
             }
             let Some(entry) = join(Some(state.clone()), falls_through.take()) else { continue };
             let after = self.conditionally(true, |interpreter| interpreter.list(&arm.body, entry, io));
@@ -229,7 +236,7 @@ impl Interpreter<'_> {
                 self.arithmetic(word, state);
                 continue;
             }
-            let value = self.joined(word, state);
+            let value = self.compared(word, state);
             if is(at.checked_sub(1), &NAMES) && !value.text.known().is_some_and(super::arithmetic::is_name) {
                 self.unsure_all("[[ -v ]] evaluates a subscript");
             }

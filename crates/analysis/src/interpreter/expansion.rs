@@ -286,7 +286,7 @@ impl Interpreter<'_> {
 
     /// The names that a pattern comes to: none that are known if the disk has changed since.
     fn matches(&mut self, chars: &[Marked], state: &State) -> Option<Vec<String>> {
-        if self.changed {
+        if self.changed && !self.exhaustive {
             return None;
         }
         let cwd = state.cwd.clone();

@@ -1,6 +1,7 @@
 //! What redirections touch, and what a command reads and writes because of them.
 
 use super::{Interpreter, Io, Sink, Stream};
+use crate::paths;
 use crate::programs::spec::{Access, Depth};
 use crate::state::State;
 use crate::syntax::{Descriptor, Redirection, RedirectionOperator, Word};
@@ -42,11 +43,14 @@ impl Interpreter<'_> {
             RedirectionOperator::Read => {
                 let file = self.redirection_target(target, state);
                 let taint = self.read_for_redirection(&file, state);
+                let is_null = is_null(&file);
                 if is_input {
-                    let file = file.text().and_then(|text| state.path(text)).map(Into::into);
+                    let path = file.text().and_then(|text| state.path(text));
+                    let path = path.filter(|path| !paths::is_device(path) && !paths::is_per_process(path));
+                    let file = path.map(Into::into);
                     io.stdin = Stream { text: Text::Unknown, taint, file };
                 }
-                !is_null(&file)
+                !is_null
             }
             RedirectionOperator::DuplicateInput => {
                 self.joined(target, state);

@@ -7,7 +7,7 @@ use super::{Interpreter, Io, Outcome, UNITS_PER_STEP};
 use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::state::{Function, State};
-use crate::syntax::{AssignedValue, Assignment, Redirection, Word};
+use crate::syntax::{AssignedValue, Assignment, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
 /// Where a command's name is looked for.
@@ -139,6 +139,10 @@ impl Interpreter<'_> {
                     self.observer.command(&run);
                 }
                 self.assign_all(assignments, &mut state);
+                // `$(<file)` comes to what the file holds.
+                if redirections.iter().any(|one| one.operator == RedirectionOperator::Read) {
+                    self.print(&Value::unknown(io.stdin.taint), &io);
+                }
                 Outcome::both(state)
             }
             false => self.with_assignments(assignments, &words, !redirections.is_empty(), state, &io),
@@ -154,7 +158,7 @@ impl Interpreter<'_> {
     }
 
     /// The words of a command; the observer hears of those that are only known when it runs.
-    fn command_words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
+    pub(super) fn command_words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
         if !self.exhaustive {
             return self.words(words, state);
         }

@@ -105,7 +105,12 @@ impl<'a> Walk<'a> {
         state: &State,
         when: When,
     ) {
-        let Some(found) = self.search(program, state) else { return self.doubt(when) };
+        let Some(found) = self.search(program, state) else {
+            if program.contains('/') {
+                self.run_somewhere(program, state);
+            }
+            return self.doubt(when);
+        };
         let fit = match found {
             Ok(path) => {
                 let fit =
@@ -122,6 +127,14 @@ impl<'a> Walk<'a> {
             }
         };
         self.step(when, what(fit));
+    }
+
+    /// A file that runs in a directory that is not known: it counts in each that the command may be in.
+    fn run_somewhere(&mut self, file: &str, state: &State) {
+        let here = self.base.cwd.as_deref().map(|cwd| cwd.join(file));
+        for path in self.places(file, state).into_iter().chain(here) {
+            self.files(Some(path), Naming::Runs);
+        }
     }
 
     fn check(&self, path: &Path, program: &str, state: &State) -> Result<(), StartError> {
@@ -184,6 +197,7 @@ impl<'a> Walk<'a> {
         state: &State,
     ) -> Result<(), StartError> {
         let Some(path) = state.path(script) else {
+            self.run_somewhere(script, state);
             self.certain = false;
             return Ok(());
         };

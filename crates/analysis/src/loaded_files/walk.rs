@@ -372,7 +372,7 @@ impl Observer for Walk<'_> {
 
     fn source(&mut self, run: &CommandRun<'_>) -> Option<SourcedFile> {
         let when = self.at_command(run);
-        let file = match run.words.get(1).map(Argument::text) {
+        let file = match run.words.get(1).map(known_text) {
             Some(Some(file)) => file,
             Some(None) => {
                 self.doubt(when);
@@ -415,6 +415,10 @@ impl Observer for Walk<'_> {
         }
     }
 
+    fn compared_word(&mut self, text: &str, state: &State) {
+        self.mention(text, state);
+    }
+
     fn unparsed(&mut self, text: &str, state: &State) {
         self.loose(text, Passing::InAText, state);
     }
@@ -435,7 +439,12 @@ impl Observer for Walk<'_> {
 }
 
 fn fields(words: &[Argument]) -> Vec<Field> {
-    words.iter().map(|word| word.text().map(str::to_owned)).collect()
+    words.iter().map(|word| known_text(word).map(str::to_owned)).collect()
+}
+
+/// A word, unless it names what another command prints: `<(…)`.
+fn known_text(word: &Argument) -> Option<&str> {
+    word.text().filter(|text| !text.contains("/dev/fd/"))
 }
 
 /// Programs whose arguments are what they write; a log is no part of the command that writes it.
