@@ -48,3 +48,6 @@ impl Action {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

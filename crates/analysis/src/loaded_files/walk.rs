@@ -13,7 +13,7 @@ use super::{Around, CommandFiles, Field, Follower, NamedFile, Naming, Whereabout
 use crate::budget::Budget;
 use crate::disk::RealDisk;
 use crate::interpreter::{Environment, MAX_DEPTH, interpret_within};
-use crate::observer::{Aspects, CommandRun, Fact, Observer, ProgramResult, SourcedFile};
+use crate::observer::{Aspects, Cause, CommandRun, Fact, Observer, ProgramResult, SourcedFile};
 use crate::paths;
 use crate::programs::Programs;
 use crate::programs::spec::Access;
@@ -332,6 +332,9 @@ impl Observer for Walk<'_> {
     }
 
     fn command(&mut self, run: &CommandRun<'_>) {
+        if run.words.is_empty() {
+            return;
+        }
         let when = self.at_command(run);
         if self.left == 0 {
             return self.doubt(when);
@@ -431,7 +434,7 @@ impl Observer for Walk<'_> {
         }
     }
 
-    fn unsure(&mut self, aspects: Aspects, _reason: &str) {
+    fn unsure(&mut self, aspects: Aspects, _cause: Cause, _reason: &str) {
         if aspects == Aspects::ALL {
             self.doubt(self.when);
         }

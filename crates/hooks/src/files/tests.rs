@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hookwright_analysis::budget::OVER_BUDGET;
+use hookwright_analysis::command_parts;
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -11,7 +12,6 @@ use crate::effects::{CallPlace, PathResolver, call_effects};
 use crate::files::{Follower, Whereabouts};
 use crate::hook::CommandAction;
 use crate::running::invocation::Invocation;
-use crate::shell;
 
 /// The analysis of such a command takes milliseconds on an idle machine; without a budget, hours.
 const ANALYSIS_LIMIT: Duration = Duration::from_secs(5);
@@ -101,14 +101,14 @@ fn effects_of_a_bomb_are_unsure_and_say_why() {
 #[test]
 fn parts_of_a_bomb_are_few_or_unsure() {
     for (name, command) in bombs() {
-        let parts = timed("parts", name, || shell::parts(&command));
+        let parts = timed("parts", name, || command_parts::parts(&command));
         assert!(parts.commands.len() < 100_000, "{name}");
     }
     for (name, command) in [
         ("programs that run programs", format!("find {}", "-exec find ".repeat(60))),
         ("arithmetic", format!("echo {}", nested("$((", "$(fi)", "))", 22))),
     ] {
-        assert!(!shell::parts(&command).certain, "{name}");
+        assert!(!command_parts::parts(&command).certain, "{name}");
     }
 }
 
