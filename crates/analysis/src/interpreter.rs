@@ -428,7 +428,8 @@ impl<'a> Interpreter<'a> {
             outcome = match goes_on {
                 Some(state) => {
                     let is_condition = stays.success.is_some() || stays.failure.is_some();
-                    stays.join(self.conditionally(is_condition, |interpreter| interpreter.pipeline(pipeline, state, io)))
+                    stays
+                        .join(self.conditionally(is_condition, |interpreter| interpreter.pipeline(pipeline, state, io)))
                 }
                 None => {
                     if let Some(state) = stays.clone().any().filter(|_| self.exhaustive) {
@@ -496,7 +497,9 @@ impl<'a> Interpreter<'a> {
                 capture.taint = capture.taint.and(value.taint);
                 let is_empty = capture.known.as_ref().is_some_and(String::is_empty);
                 match (&value.text, &mut capture.known) {
-                    (Text::Known(text), Some(known)) if *whole && paid && conditions == capture.conditions => known.push_str(text),
+                    (Text::Known(text), Some(known)) if *whole && paid && conditions == capture.conditions => {
+                        known.push_str(text)
+                    }
                     (text, known) => {
                         let surely = *whole && conditions == capture.conditions;
                         capture.number = is_empty && *text == Text::Number && surely;

@@ -45,8 +45,9 @@ impl Interpreter<'_> {
                 let Outcome { success, failure } = interpreter.list(condition, state, io);
                 let (goes_on, ends) = if *until { (failure, success) } else { (success, failure) };
                 let state = goes_on.or_else(|| ends.clone().filter(|_| interpreter.exhaustive));
-                let after = state
-                    .and_then(|state| interpreter.conditionally(true, |interpreter| interpreter.list(body, state, io)).any());
+                let after = state.and_then(|state| {
+                    interpreter.conditionally(true, |interpreter| interpreter.list(body, state, io)).any()
+                });
                 (after, ends)
             }),
             CommandKind::For { variable, words, body } => self.for_each(variable, words.as_deref(), body, state, io),
@@ -55,7 +56,8 @@ impl Interpreter<'_> {
                 self.repeat(state, |interpreter, mut state| {
                     interpreter.arithmetic(condition, &mut state);
                     let ends = state.clone();
-                    let mut after = interpreter.conditionally(true, |interpreter| interpreter.list(body, state, io)).any();
+                    let mut after =
+                        interpreter.conditionally(true, |interpreter| interpreter.list(body, state, io)).any();
                     if let Some(state) = &mut after {
                         interpreter.arithmetic(step, state);
                     }
@@ -150,9 +152,12 @@ impl Interpreter<'_> {
     fn for_each(&mut self, variable: &str, words: Option<&[Word]>, body: &List, mut state: State, io: &Io) -> Outcome {
         let values = match words {
             Some(words) => self.command_words(words, &mut state),
-            None => state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec),
+            None => {
+                state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec)
+            }
         };
-        let known = (values.len() <= MAX_ROUNDS || self.exhaustive) && values.iter().all(|value| value.text().is_some());
+        let known =
+            (values.len() <= MAX_ROUNDS || self.exhaustive) && values.iter().all(|value| value.text().is_some());
         if !known {
             let taint = values.iter().fold(Taint::NONE, |taint, one| taint.and(one.value.taint));
             let value = match values.as_slice() {

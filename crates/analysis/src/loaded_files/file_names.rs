@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::script_sources::is_code;
 use super::follower::Kind;
+use super::script_sources::is_code;
 use super::walk::Walk;
 use super::{Follower, Naming};
 use crate::state::State;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::script_sources::is_code;
-use super::follower::{Found, Surroundings};
 use super::file_names::Passing;
+use super::follower::{Found, Surroundings};
+use super::script_sources::is_code;
 use super::walk::{Walk, When};
 use super::{AroundKind, Follower, NamedFile, Naming};
 use crate::paths;
@@ -165,9 +165,7 @@ impl<'a> Walk<'a> {
             // All of the project, and more, would be too much.
             true if follower.root().starts_with(paths::normalized(&path)) => {}
             true if follower.holds(&path) => {
-                self.around(
-                    follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true, &self.budget)),
-                );
+                self.around(follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true, &self.budget)));
             }
             true => {}
             false => {

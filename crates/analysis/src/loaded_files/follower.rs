@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{Around, AroundKind, NamedFile};
 use super::StartError;
+use super::{Around, AroundKind, NamedFile};
 use crate::budget::Budget;
 use crate::paths::normalized;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::Naming;
-use super::script_sources::extension;
-use super::follower::Kind;
 use super::file_names::{identifiers, literals};
+use super::follower::Kind;
+use super::script_sources::extension;
 use super::walk::{Walk, When};
 use crate::state::State;
 

@@ -70,11 +70,7 @@ fn is_executable(_: &Path) -> bool {
 }
 
 /// Checks that the first line of a script names a program that exists.
-pub(super) fn check_script(
-    program: &Path,
-    shown: &OsStr,
-    places: &ProgramSearchPath<'_>,
-) -> Result<(), StartError> {
+pub(super) fn check_script(program: &Path, shown: &OsStr, places: &ProgramSearchPath<'_>) -> Result<(), StartError> {
     let Some(line) = read_shebang(program) else { return Ok(()) };
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
     let Some(interpreter) = words.next() else { return Ok(()) };

@@ -189,13 +189,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The file that an interpreter reads.
-    fn script(
-        &mut self,
-        script: &str,
-        args: &[Field],
-        language: Language,
-        state: &State,
-    ) -> Result<(), StartError> {
+    fn script(&mut self, script: &str, args: &[Field], language: Language, state: &State) -> Result<(), StartError> {
         let Some(path) = state.path(script) else {
             self.run_somewhere(script, state);
             self.certain = false;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::script_sources::extension;
-use super::follower::Kind;
 use super::file_names::{identifiers, literals};
+use super::follower::Kind;
+use super::script_sources::extension;
 use super::walk::Walk;
 use super::{Around, AroundKind, Follower, Naming};
 use crate::state::State;

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::follower::Content;
 use super::file_names::Passing;
+use super::follower::Content;
 use super::node::is_node;
 use super::walk::{Walk, When};
 use super::wrappers::{self, Language, Wrapped};

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Field, Naming};
 use super::file_names::Passing;
 use super::program_start::base_name;
 use super::walk::{Walk, When};
+use super::{Field, Naming};
 use crate::state::State;
 use crate::value::Value;
 
@@ -278,7 +278,9 @@ impl<'a> Walk<'a> {
         }
         for word in words.iter().flatten() {
             match word {
-                word if word.starts_with("--directory=") => self.go(&Some(word["--directory=".len()..].to_owned()), &mut inner),
+                word if word.starts_with("--directory=") => {
+                    self.go(&Some(word["--directory=".len()..].to_owned()), &mut inner)
+                }
                 word if word.starts_with("-C") && word.len() > 2 => self.go(&Some(word[2..].to_owned()), &mut inner),
                 word if word.starts_with("-f") && word.len() > 2 => files.push(word[2..].to_owned()),
                 word if word.starts_with("--file=") => files.push(word["--file=".len()..].to_owned()),

@@ -157,12 +157,8 @@ impl<'a> Walk<'a> {
         let variables = if own_variables.is_empty() { String::new() } else { format!("{own_variables:?}") };
         let mut state = State::new(place.cwd, Dialect::Bash);
         state.parameters = None;
-        let environment = Environment {
-            disk: &RealDisk,
-            programs: &Programs::BUILT_IN,
-            home: None,
-            variable: Some(place.variable),
-        };
+        let environment =
+            Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: None, variable: Some(place.variable) };
         let mut walk = Walk::new(follower, state.clone(), environment, Budget::default(), variables.into());
         for (name, value) in own_variables.iter().filter(|_| follower.is_some()) {
             walk.variable(name, Some(value), &state);

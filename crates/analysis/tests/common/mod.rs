@@ -14,7 +14,8 @@ pub fn effects(command: &str, programs: &Programs) -> Effects {
         .with_file("/project/.git/config", "[core]\n\tbare = false\n")
         .with_directory("/home/user")
         .with_directory("/tmp");
-    let place = CallPlace { cwd: Path::new("/project"), project: Path::new("/project"), home: Some(Path::new("/home/user")) };
+    let place =
+        CallPlace { cwd: Path::new("/project"), project: Path::new("/project"), home: Some(Path::new("/home/user")) };
     effects_of_command(command, &place, Environment { disk: &disk, programs, home: place.home, variable: None })
 }
 

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use hookwright_analysis::budget::OVER_BUDGET;
 use hookwright_analysis::command_parts;
 use serde_json::json;
 
