@@ -157,3 +157,6 @@ pub fn check_start(text: &str, place: &Whereabouts<'_>) -> Result<(), StartError
     }
     blamed.map_or(Ok(()), Err)
 }
+
+#[cfg(test)]
+mod tests;
