@@ -92,7 +92,8 @@ impl Observer for PartsObserver {
     fn fact(&mut self, fact: &Fact<'_>) {
         // `docker exec` and its kin run the command in their words somewhere else.
         if matches!(fact, Fact::Service { verb: Verb::Run, .. }) {
-            let runs = |word: &Option<String>| matches!(word.as_deref(), Some("exec" | "run" | "rsh" | "attach" | "debug"));
+            let runs =
+                |word: &Option<String>| matches!(word.as_deref(), Some("exec" | "run" | "rsh" | "attach" | "debug"));
             self.parts.code |= self.parts.commands.last().is_some_and(|part| part.words.iter().any(runs));
         }
     }
