@@ -63,7 +63,7 @@ pub enum Naming {
 /// Finds what a text runs.
 pub fn parts(text: &str) -> Parts {
     let disk = MemoryDisk::default();
-    let environment = Environment { disk: &disk, programs: &Programs::BUILT_IN, home: None };
+    let environment = Environment { disk: &disk, programs: &Programs::BUILT_IN, home: None, variable: None };
     let mut state = State::new(std::path::Path::new("/"), Dialect::Bash);
     state.cwd = None;
     state.parameters = None;

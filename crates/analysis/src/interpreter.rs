@@ -16,7 +16,9 @@ mod touch;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::budget::{Budget, OVER_BUDGET};
 use crate::disk::Disk;
@@ -24,8 +26,8 @@ use crate::observer::{Aspects, Cause, CommandRun, Observer};
 use crate::programs::Programs;
 use crate::programs::spec::Aspect;
 use crate::state::State;
-use crate::syntax::{Connector, Dialect, List, Pipeline, Script, Statement};
-use crate::value::{Taint, Text, Value};
+use crate::syntax::{Command, Connector, Dialect, Pipeline, Script, Statement};
+use crate::value::{Argument, Taint, Text, Value};
 
 pub(crate) use arithmetic::is_name;
 pub(crate) use flows::FlowSource;
@@ -33,7 +35,7 @@ pub(crate) use run::{Lookup, steers_shell};
 
 /// The commands that are looked at, and how deep they may run each other.
 const MAX_COMMANDS: usize = 4096;
-const MAX_DEPTH: usize = 32;
+pub(crate) const MAX_DEPTH: usize = 32;
 /// The units that a step of the interpreter costs.
 const UNITS_PER_STEP: usize = 64;
 
@@ -44,16 +46,32 @@ pub struct Environment<'a> {
     pub programs: &'a Programs,
     /// What `~` stands for, if that is known.
     pub home: Option<&'a Path>,
+    /// The variables of the environment; without it each of them may be anything.
+    pub variable: Option<&'a dyn Fn(&str) -> Option<OsString>>,
 }
 
 /// Interprets a script in a state, and tells an observer what it does.
 pub fn interpret(text: &str, state: State, environment: Environment<'_>, budget: &Budget, observer: &mut dyn Observer) {
+    interpret_within(text, state, environment, budget, observer, 0);
+}
+
+/// Interprets a script that so many commands run.
+pub(crate) fn interpret_within(
+    text: &str,
+    state: State,
+    environment: Environment<'_>,
+    budget: &Budget,
+    observer: &mut dyn Observer,
+    depth: usize,
+) {
     let mut interpreter = Interpreter::new(environment, budget.clone(), observer);
+    interpreter.depth = depth;
     interpreter.script_text(text, state, &Io::default());
     interpreter.finish();
 }
 
 /// The states after a command: none where the command never ends that way.
+#[derive(Clone)]
 pub(crate) struct Outcome {
     pub(crate) success: Option<State>,
     pub(crate) failure: Option<State>,
@@ -104,11 +122,13 @@ pub(crate) struct Io {
 pub(crate) struct Stream {
     pub(crate) text: Text,
     pub(crate) taint: Taint,
+    /// The file that it is, if it is one.
+    pub(crate) file: Option<Rc<Path>>,
 }
 
 impl Default for Stream {
     fn default() -> Self {
-        Stream { text: Text::Unknown, taint: Taint::NONE }
+        Stream { text: Text::Unknown, taint: Taint::NONE, file: None }
     }
 }
 
@@ -133,6 +153,8 @@ pub(crate) struct Capture {
     known: Option<String>,
     number: bool,
     taint: Taint,
+    /// How many conditions its commands were in when it began.
+    conditions: usize,
 }
 
 /// A loop that is being interpreted: the states in which `break` and `continue` were met.
@@ -190,10 +212,25 @@ pub(crate) struct Interpreter<'a> {
     redirects: usize,
     /// How many pipelines and background jobs the current command is in.
     apart: usize,
+    /// What the observer says of itself.
+    exhaustive: bool,
+    /// How many conditions decide whether the current command runs.
+    conditions: usize,
+    /// How many substitutions the current command is in.
+    substitutions: usize,
+    /// The pipeline that the current command is in, and the number of the last one.
+    pipeline: Option<usize>,
+    pipelines: usize,
+    /// Whether the variables that are set now are set for one command.
+    temporary: bool,
+    /// The functions that were defined, with the state in which, and those that were called.
+    defined: Vec<(Rc<Command>, State)>,
+    called: Vec<Rc<Command>>,
 }
 
 impl<'a> Interpreter<'a> {
     fn new(environment: Environment<'a>, budget: Budget, observer: &'a mut dyn Observer) -> Self {
+        let exhaustive = observer.is_exhaustive();
         Interpreter {
             environment,
             budget,
@@ -225,6 +262,14 @@ impl<'a> Interpreter<'a> {
             redirects: 0,
             tree_depth: false,
             clones: false,
+            exhaustive,
+            conditions: 0,
+            substitutions: 0,
+            pipeline: None,
+            pipelines: 0,
+            temporary: false,
+            defined: Vec::new(),
+            called: Vec::new(),
         }
     }
 
@@ -265,8 +310,55 @@ impl<'a> Interpreter<'a> {
         paid
     }
 
+    /// Interprets something that runs only under a condition.
+    fn conditionally<T>(&mut self, is_condition: bool, interpret: impl FnOnce(&mut Self) -> T) -> T {
+        let outer = self.conditions;
+        self.conditions += usize::from(is_condition);
+        let result = interpret(self);
+        self.conditions = outer;
+        result
+    }
+
+    /// After code that is not known.
+    fn forget(&self, state: &mut State) {
+        match self.exhaustive {
+            true => state.forget_variables(),
+            false => state.forget(),
+        }
+    }
+
+    fn command_run<'r>(&self, words: &'r [Argument], state: &'r State, io: &'r Io) -> CommandRun<'r> {
+        CommandRun {
+            words,
+            depth: self.depth,
+            state,
+            surely: self.conditions == 0,
+            substituted: self.substitutions > 0,
+            pipeline: self.pipeline,
+            input: io.stdin.file.as_deref(),
+            redirects: self.redirects > 0,
+        }
+    }
+
+    /// Interprets the functions that were not called, for an observer that wants to hear of them.
+    fn uncalled_functions(&mut self) {
+        while self.exhaustive
+            && let Some((body, mut state)) = self.defined.pop()
+        {
+            if self.called.iter().any(|called| Rc::ptr_eq(called, &body)) {
+                continue;
+            }
+            self.called.push(Rc::clone(&body));
+            state.parameters = None;
+            self.returns.push(None);
+            self.conditionally(true, |interpreter| interpreter.command(&body, state, &Io::default()));
+            self.returns.pop();
+        }
+    }
+
     /// What the script made and then ran under a known name was not what is known.
     fn finish(&mut self) {
+        self.uncalled_functions();
         if self.ran.iter().any(|name| self.made.contains(name)) || (self.made_unknown && self.runs_path) {
             self.unsure_all("a file of the same name as a program that it runs is made");
         }
@@ -282,6 +374,9 @@ impl<'a> Interpreter<'a> {
             return Outcome::both(state);
         }
         let script = Script::parse(text, state.dialect, &self.budget);
+        if !script.problems.is_empty() {
+            self.observer.unparsed(text, &state);
+        }
         self.script(&script, state, io)
     }
 
@@ -295,10 +390,17 @@ impl<'a> Interpreter<'a> {
         outcome
     }
 
-    fn list(&mut self, list: &List, state: State, io: &Io) -> Outcome {
+    fn list(&mut self, list: &[Statement], state: State, io: &Io) -> Outcome {
         let mut outcome = Outcome::success(state);
-        for statement in list {
-            let Some(state) = outcome.any() else { return Outcome::NEVER };
+        let mut last = None;
+        for (at, statement) in list.iter().enumerate() {
+            let Some(state) = outcome.any() else {
+                if let Some(state) = last {
+                    self.conditionally(true, |interpreter| interpreter.list(&list[at..], state, io));
+                }
+                return Outcome::NEVER;
+            };
+            last = self.exhaustive.then(|| state.clone());
             outcome = self.statement(statement, state, io);
         }
         outcome
@@ -324,8 +426,17 @@ impl<'a> Interpreter<'a> {
                 Connector::Or => (failure, Outcome { success, failure: None }),
             };
             outcome = match goes_on {
-                Some(state) => stays.join(self.pipeline(pipeline, state, io)),
-                None => stays,
+                Some(state) => {
+                    let is_condition = stays.success.is_some() || stays.failure.is_some();
+                    stays
+                        .join(self.conditionally(is_condition, |interpreter| interpreter.pipeline(pipeline, state, io)))
+                }
+                None => {
+                    if let Some(state) = stays.clone().any().filter(|_| self.exhaustive) {
+                        self.conditionally(true, |interpreter| interpreter.pipeline(pipeline, state, io));
+                    }
+                    stays
+                }
             };
         }
         outcome
@@ -337,6 +448,9 @@ impl<'a> Interpreter<'a> {
             commands => {
                 let mut stdin = io.stdin.clone();
                 self.apart += 1;
+                let outer = self.pipeline;
+                self.pipelines += 1;
+                self.pipeline = outer.or(Some(self.pipelines));
                 for (at, command) in commands.iter().enumerate() {
                     let last = at + 1 == commands.len();
                     let number = self.begin_capture();
@@ -346,6 +460,7 @@ impl<'a> Interpreter<'a> {
                     stdin = self.end_capture();
                 }
                 self.apart -= 1;
+                self.pipeline = outer;
                 Outcome::both(state)
             }
         };
@@ -356,7 +471,7 @@ impl<'a> Interpreter<'a> {
     }
 
     fn begin_capture(&mut self) -> usize {
-        self.captures.push(Capture { known: Some(String::new()), ..Capture::default() });
+        self.captures.push(Capture { known: Some(String::new()), conditions: self.conditions, ..Capture::default() });
         self.captures.len() - 1
     }
 
@@ -367,7 +482,7 @@ impl<'a> Interpreter<'a> {
             _ if capture.number => Text::Number,
             _ => Text::Unknown,
         };
-        Stream { text, taint: capture.taint }
+        Stream { text, taint: capture.taint, file: None }
     }
 
     /// A command prints something.
@@ -377,13 +492,17 @@ impl<'a> Interpreter<'a> {
             Sink::Capture { number, whole } => {
                 let units = value.text.known().map_or(0, str::len);
                 let paid = self.pay(units);
+                let conditions = self.conditions;
                 let Some(capture) = self.captures.get_mut(*number) else { return };
                 capture.taint = capture.taint.and(value.taint);
                 let is_empty = capture.known.as_ref().is_some_and(String::is_empty);
                 match (&value.text, &mut capture.known) {
-                    (Text::Known(text), Some(known)) if *whole && paid => known.push_str(text),
+                    (Text::Known(text), Some(known)) if *whole && paid && conditions == capture.conditions => {
+                        known.push_str(text)
+                    }
                     (text, known) => {
-                        capture.number = is_empty && *text == Text::Number && *whole;
+                        let surely = *whole && conditions == capture.conditions;
+                        capture.number = is_empty && *text == Text::Number && surely;
                         *known = None;
                     }
                 }
@@ -404,9 +523,11 @@ impl<'a> Interpreter<'a> {
         let number = self.begin_capture();
         let io = Io { stdin: stdin.clone(), stdout: Sink::Capture { number, whole: true } };
         let outer = (std::mem::replace(&mut self.read_taint, Taint::NONE), std::mem::take(&mut self.written));
+        self.substitutions += 1;
         self.script(script, state.clone(), &io);
+        self.substitutions -= 1;
         (self.read_taint, self.written) = outer;
-        let Stream { text, taint } = self.end_capture();
+        let Stream { text, taint, .. } = self.end_capture();
         let text = match text {
             Text::Known(text) => Text::from(text.trim_end_matches('\n')),
             other => other,
@@ -417,8 +538,10 @@ impl<'a> Interpreter<'a> {
     /// Interprets something that may run at any time from now on, such as a trap.
     pub(crate) fn anytime(&mut self, text: &str, state: &State) {
         let mut state = state.clone();
-        state.forget();
-        self.script_text(text, state, &Io::default());
+        if !self.exhaustive {
+            state.forget();
+        }
+        self.conditionally(true, |interpreter| interpreter.script_text(text, state, &Io::default()));
     }
 
     /// Tells the commands of a text that runs elsewhere, and nothing of what they do.
@@ -434,14 +557,7 @@ impl<'a> Interpreter<'a> {
 
     /// A shell's script in a process of its own.
     pub(crate) fn child_state(&self, state: &State, dialect: Dialect) -> State {
-        let mut child = State::new(Path::new("/"), dialect);
-        child.cwd = state.cwd.clone();
-        child.foreign = state.foreign;
-        for (name, variable) in state.variables().filter(|(_, variable)| variable.exported) {
-            child.set(name, variable.value.clone());
-            child.export(name);
-        }
-        child
+        state.child(dialect, &|name| self.environment.variable.is_some_and(|lookup| lookup(name).is_some()))
     }
 }
 

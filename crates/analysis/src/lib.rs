@@ -2,7 +2,8 @@
 //! all.
 //!
 //! [`syntax`] parses a script, [`interpreter`] goes through it as a shell would, [`programs`] says what programs do with
-//! their words, and an [`observer`] makes something of it: [`effects`] makes lists. All questions to the disk go through
+//! their words, and an [`observer`] makes something of it: [`effects`] makes lists, [`loaded_files`] finds
+//! the files that a command loads. All questions to the disk go through
 //! [`disk::Disk`]. The crate runs nothing and knows nothing of hooks.
 
 pub mod budget;
@@ -11,6 +12,7 @@ pub mod disk;
 pub mod effects;
 pub mod free_variables;
 pub mod interpreter;
+pub mod loaded_files;
 pub mod observer;
 pub mod patch;
 pub mod paths;

@@ -1,9 +1,12 @@
 //! What the interpreter tells while it goes through a script.
 
 use std::path::Path;
+use std::rc::Rc;
 
 use crate::programs::spec::{Access, Aspect, Depth, RepositoryChange, Verb};
-use crate::value::Argument;
+use crate::state::State;
+use crate::syntax::Word;
+use crate::value::{Argument, Value};
 
 /// Several kinds of effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,12 +122,73 @@ pub struct CommandRun<'r> {
     pub redirects: bool,
     /// How many commands run it: `sudo env rm` runs `rm` at depth 2.
     pub depth: usize,
+    /// The shell's state in which it runs.
+    pub state: &'r State,
+    /// Whether it runs whatever the commands before it do.
+    pub surely: bool,
+    /// Whether it runs in a substitution.
+    pub substituted: bool,
+    /// A number that the commands of a pipeline share.
+    pub pipeline: Option<usize>,
+    /// The file that it is told to read as its input.
+    pub input: Option<&'r Path>,
+}
+
+/// What is known of a program that an observer has judged.
+#[derive(Clone, Debug)]
+pub struct ProgramResult {
+    pub prints: Value,
+    /// Whether it succeeds, if that is known.
+    pub success: Option<bool>,
+}
+
+/// What an observer knows of a file that a shell sources.
+#[derive(Clone, Debug)]
+pub enum SourcedFile {
+    /// Its text, and the name that `BASH_SOURCE` has in it.
+    Text { text: Rc<str>, name: Option<Rc<str>> },
+    /// The observer accounts for the file, but its text is not known.
+    Opaque,
 }
 
 /// Listens to the interpreter.
 pub trait Observer {
+    /// Whether the observer itself judges programs, sourced files and variables, and wants to hear of everything that
+    /// may run at another time: branches that are ruled out now, functions that are not called, any shell's reading.
+    fn is_exhaustive(&self) -> bool {
+        false
+    }
+
     /// A command begins; the facts up to the next one are its own.
     fn command(&mut self, _command: &CommandRun<'_>) {}
+
+    /// A program starts. An observer that judges programs returns what it knows; otherwise the program files apply.
+    fn program(&mut self, _command: &CommandRun<'_>) -> Option<ProgramResult> {
+        None
+    }
+
+    /// The shell sources a file. Without an answer, anything may happen.
+    fn source(&mut self, _command: &CommandRun<'_>) -> Option<SourcedFile> {
+        None
+    }
+
+    /// A variable is set, for one command alone if `temporary`. Returns whether the observer judges what a variable that
+    /// steers the shell changes.
+    fn assignment(&mut self, _name: &str, _value: &Value, _temporary: bool, _state: &State) -> bool {
+        false
+    }
+
+    /// A command reads this text as its input.
+    fn here_document(&mut self, _text: &str, _state: &State) {}
+
+    /// A word's value is only known when it runs.
+    fn unknown_word(&mut self, _word: &Word, _state: &State) {}
+
+    /// A word is compared with others, by `[[ … ]]` or `case`.
+    fn compared_word(&mut self, _text: &str, _state: &State) {}
+
+    /// A script was not understood to its end.
+    fn unparsed(&mut self, _text: &str, _state: &State) {}
 
     fn fact(&mut self, _fact: &Fact<'_>) {}
 

@@ -16,6 +16,10 @@ pub struct State {
     functions: Rc<HashMap<Rc<str>, Function>>,
     /// What the script or function was given, if that can be told.
     pub parameters: Option<Rc<[Argument]>>,
+    /// `$0`, if that can be told.
+    pub script: Option<Rc<str>>,
+    /// `$BASH_SOURCE`: the file that is being read, if that can be told.
+    pub source: Option<Rc<str>>,
     /// Whether code that was not read has run in this shell: it may have set and defined anything.
     pub foreign: bool,
     pub dialect: Dialect,
@@ -46,6 +50,8 @@ impl State {
             variables: Rc::default(),
             functions: Rc::default(),
             parameters: Some(Rc::from([])),
+            script: None,
+            source: None,
             foreign: false,
             dialect,
         }
@@ -108,6 +114,33 @@ impl State {
         self.functions = Rc::new(self.functions.keys().map(|name| (name.clone(), Function::Ambiguous)).collect());
     }
 
+    /// After code that was not read but is accounted for: it may have set and defined anything, in the same directory.
+    pub fn forget_variables(&mut self) {
+        let (cwd, parameters, functions) = (self.cwd.take(), self.parameters.take(), Rc::clone(&self.functions));
+        self.forget();
+        (self.cwd, self.parameters, self.functions) = (cwd, parameters, functions);
+    }
+
+    /// The state of a shell that this one starts: only what is exported is handed on.
+    pub fn child(&self, dialect: Dialect, in_environment: &dyn Fn(&str) -> bool) -> State {
+        let mut child = State::new(Path::new("/"), dialect);
+        child.cwd = self.cwd.clone();
+        child.foreign = self.foreign;
+        for (name, variable) in self.variables() {
+            if variable.exported || in_environment(name) {
+                child.set(name, variable.value.clone());
+                child.export(name);
+            }
+        }
+        child
+    }
+
+    /// Everything that decides what a script does in this state, apart from functions, as text.
+    pub fn key(&self) -> String {
+        let variables: std::collections::BTreeMap<_, _> = self.variables.iter().collect();
+        format!("{:?} {variables:?} {:?} {:?}", self.cwd, self.parameters, self.script)
+    }
+
     /// The state of a shell that may have come by either way.
     pub fn join(mut self, other: &State) -> State {
         if self.cwd != other.cwd {
@@ -115,6 +148,9 @@ impl State {
         }
         if self.parameters != other.parameters {
             self.parameters = None;
+        }
+        if self.source != other.source {
+            self.source = None;
         }
         self.foreign |= other.foreign;
         if !Rc::ptr_eq(&self.variables, &other.variables) {

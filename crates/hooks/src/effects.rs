@@ -134,7 +134,8 @@ impl ToolCall<'_> {
         if let Some(real) = self.resolver.resolve(&directory) {
             self.builder.set_resolved(directory.clone(), real);
         }
-        let environment = Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: self.place.home };
+        let environment =
+            Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: self.place.home, variable: None };
         let mut state = State::new(&directory, Dialect::Bash);
         state.parameters = None;
         interpret(command, state, environment, &Budget::default(), &mut self.builder);

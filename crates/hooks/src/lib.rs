@@ -71,7 +71,6 @@ mod registry;
 mod running;
 #[cfg(feature = "schema")]
 pub mod schema;
-pub mod shell;
 pub mod strict_json;
 mod suggestion;
 

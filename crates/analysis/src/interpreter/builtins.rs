@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::arithmetic::is_name;
 use super::run::Lookup;
 use super::{Interpreter, Io, Outcome};
-use crate::observer::Fact;
+use crate::observer::{Fact, SourcedFile};
 use crate::paths;
 use crate::state::{Function, State};
 use crate::syntax::{Dialect, Piece, Word};
@@ -32,15 +32,7 @@ impl Interpreter<'_> {
             },
             "popd" => self.somewhere(state),
             "eval" => return Some(self.eval(args, state, io)),
-            "." | "source" => {
-                args.iter().take(1).for_each(|file| {
-                    self.touch(crate::programs::spec::Access::Read, file, crate::programs::spec::Depth::Itself, &state);
-                });
-                self.runs_data(self.read_taint, name);
-                self.unsure_all("a file of commands is read");
-                state.forget();
-                Outcome::both(state)
-            }
+            "." | "source" => return Some(self.source_file(words, state, io)),
             "trap" => self.trap(args, state),
             "export" | "readonly" | "local" | "declare" | "typeset" => self.declare(name, args, state),
             "set" => self.set_options(args, state),
@@ -79,7 +71,7 @@ impl Interpreter<'_> {
             | "coproc" | "suspend" | "logout" => {
                 if !(name == "shopt" && args.is_empty()) {
                     self.unsure_all(format!("{name} changes what later commands do"));
-                    state.forget();
+                    self.forget(&mut state);
                 }
                 Outcome::both(state)
             }
@@ -132,8 +124,14 @@ impl Interpreter<'_> {
             }
             "printf" => self.printf(args, state, io),
             "pwd" => {
-                let known = args.is_empty() && state.variable("PWD").is_none();
-                let cwd = state.cwd.as_ref().and_then(|cwd| cwd.to_str()).filter(|_| known);
+                let cwd: Option<PathBuf> = match args {
+                    [] if state.variable("PWD").is_none() => state.cwd.as_deref().map(Into::into),
+                    [only] if only.text() == Some("-P") && (self.exhaustive || !self.changed) => {
+                        state.cwd.as_deref().map(|cwd| paths::physical(self.environment.disk, cwd))
+                    }
+                    _ => None,
+                };
+                let cwd = cwd.as_deref().and_then(std::path::Path::to_str);
                 let value = cwd.map_or(Value::UNKNOWN, |cwd| Value::known(format!("{cwd}\n")));
                 self.print(&value, io);
                 Outcome::both(state)
@@ -204,8 +202,8 @@ impl Interpreter<'_> {
         let Some(path) = state.path(&target) else { return self.somewhere(state) };
         let disk = self.environment.disk;
         let to: PathBuf = if physical { paths::physical(disk, &path) } else { paths::normalized(&path) };
-        let is_there =
-            !self.changed && !redirected && paths::is_directory(disk, &to) && !has_links_and_parents(disk, &path);
+        let is_known = self.exhaustive || (!self.changed && !redirected);
+        let is_there = is_known && paths::is_directory(disk, &to) && !has_links_and_parents(disk, &path);
         let mut moved = state.clone();
         moved.cwd = Some(to.into());
         moved.forget_variable("PWD");
@@ -215,16 +213,62 @@ impl Interpreter<'_> {
         }
     }
 
+    /// `. file`: the commands of a file run in this shell.
+    fn source_file(&mut self, words: &[Argument], mut state: State, io: &Io) -> Outcome {
+        let args = &words[1..];
+        let run = self.command_run(words, &state, io);
+        match self.observer.source(&run) {
+            Some(SourcedFile::Text { text, name }) => {
+                let outer_source = std::mem::replace(&mut state.source, name);
+                let outer_parameters = state.parameters.clone();
+                if args.len() > 1 {
+                    let known = !args.iter().any(|arg| arg.many);
+                    state.parameters = known.then(|| args[1..].into());
+                }
+                self.returns.push(None);
+                let outcome = self.script_text(&text, state, io);
+                let returned = self.returns.pop().flatten();
+                let mut outcome = match returned {
+                    Some(state) => outcome.join(Outcome::both(state)),
+                    None => outcome,
+                };
+                for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
+                    state.source.clone_from(&outer_source);
+                    if args.len() > 1 {
+                        state.parameters.clone_from(&outer_parameters);
+                    }
+                }
+                outcome
+            }
+            Some(SourcedFile::Opaque) => {
+                state.forget_variables();
+                Outcome::both(state)
+            }
+            None => {
+                args.iter().take(1).for_each(|file| {
+                    self.touch(crate::programs::spec::Access::Read, file, crate::programs::spec::Depth::Itself, &state);
+                });
+                self.runs_data(self.read_taint, "source");
+                self.unsure_all("a file of commands is read");
+                self.forget(&mut state);
+                Outcome::both(state)
+            }
+        }
+    }
+
     fn eval(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
         let args = if args.first().and_then(Argument::text) == Some("--") { &args[1..] } else { args };
         let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
         let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
         self.runs_data(taint, "eval");
         match texts {
-            Some(texts) => self.script_text(&texts.join(" "), state, io),
+            Some(texts) => {
+                let text = texts.join(" ");
+                self.script_text(&text, state, io)
+            }
             None => {
                 self.unsure_all("what eval runs is only known then");
-                state.forget();
+                self.forget(&mut state);
                 Outcome::both(state)
             }
         }
@@ -265,7 +309,7 @@ impl Interpreter<'_> {
             let Some(text) = arg.text() else {
                 if arg.many || !arg.prefix.contains('=') {
                     self.unsure_all(format!("what {name} sets is only known then"));
-                    state.forget();
+                    self.forget(&mut state);
                     continue;
                 }
                 let variable = arg.prefix.split('=').next().unwrap_or_default().to_owned();
@@ -364,7 +408,7 @@ impl Interpreter<'_> {
         while let Some(arg) = args.get(at) {
             let Some(text) = arg.text() else {
                 self.unsure_all("what read sets is only known then");
-                state.forget();
+                self.forget(&mut state);
                 return Outcome::both(state);
             };
             if !text.starts_with('-') {
@@ -402,7 +446,7 @@ impl Interpreter<'_> {
                 Some(text) if text.starts_with('-') || text.bytes().all(|byte| byte.is_ascii_digit()) => {}
                 _ => {
                     self.unsure_all("a variable whose name is only known when it runs");
-                    state.forget();
+                    self.forget(state);
                 }
             }
         }
@@ -431,7 +475,7 @@ impl Interpreter<'_> {
                 }
                 _ => {
                     self.unsure_all("what unset removes is not understood");
-                    state.forget();
+                    self.forget(&mut state);
                 }
             }
         }
@@ -490,7 +534,7 @@ impl Interpreter<'_> {
                 }
                 _ => {
                     self.unsure_all("printf may set a variable");
-                    state.forget();
+                    self.forget(&mut state);
                 }
             }
             return Outcome::both(state);

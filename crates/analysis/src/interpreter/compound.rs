@@ -44,7 +44,10 @@ impl Interpreter<'_> {
             CommandKind::While { until, condition, body } => self.repeat(state, |interpreter, state| {
                 let Outcome { success, failure } = interpreter.list(condition, state, io);
                 let (goes_on, ends) = if *until { (failure, success) } else { (success, failure) };
-                let after = goes_on.and_then(|state| interpreter.list(body, state, io).any());
+                let state = goes_on.or_else(|| ends.clone().filter(|_| interpreter.exhaustive));
+                let after = state.and_then(|state| {
+                    interpreter.conditionally(true, |interpreter| interpreter.list(body, state, io)).any()
+                });
                 (after, ends)
             }),
             CommandKind::For { variable, words, body } => self.for_each(variable, words.as_deref(), body, state, io),
@@ -53,7 +56,8 @@ impl Interpreter<'_> {
                 self.repeat(state, |interpreter, mut state| {
                     interpreter.arithmetic(condition, &mut state);
                     let ends = state.clone();
-                    let mut after = interpreter.list(body, state, io).any();
+                    let mut after =
+                        interpreter.conditionally(true, |interpreter| interpreter.list(body, state, io)).any();
                     if let Some(state) = &mut after {
                         interpreter.arithmetic(step, state);
                     }
@@ -70,6 +74,9 @@ impl Interpreter<'_> {
                 Outcome::both(state)
             }
             CommandKind::Function { name, body } => {
+                if self.exhaustive && !self.defined.iter().any(|(known, _)| Rc::ptr_eq(known, body)) {
+                    self.defined.push((Rc::clone(body), state.clone()));
+                }
                 state.define(name, Function::Defined(Rc::clone(body)));
                 Outcome::success(state)
             }
@@ -79,18 +86,31 @@ impl Interpreter<'_> {
     fn condition(&mut self, branches: &[(List, List)], otherwise: &List, state: State, io: &Io) -> Outcome {
         let mut outcome = Outcome::NEVER;
         let mut next = Some(state);
+        let outer = self.conditions;
         for (condition, body) in branches {
-            let Some(state) = next else { return outcome };
+            let Some(state) = next.take().or_else(|| ruled_out(self, &outcome)) else { break };
             let Outcome { success, failure } = self.list(condition, state, io);
+            let is_condition = failure.is_some();
+            let ends = failure.clone().filter(|_| self.exhaustive);
             if let Some(state) = success {
-                outcome = outcome.join(self.list(body, state, io));
+                let after = self.conditionally(is_condition, |interpreter| interpreter.list(body, state, io));
+                outcome = outcome.join(after);
+            } else if let Some(state) = ends {
+                self.conditionally(true, |interpreter| interpreter.list(body, state, io));
             }
+            self.conditions = outer + 1;
             next = failure;
         }
         match next {
-            Some(state) => outcome.join(self.list(otherwise, state, io)),
-            None => outcome,
+            Some(state) => outcome = outcome.join(self.list(otherwise, state, io)),
+            None => {
+                if let Some(state) = ruled_out(self, &outcome) {
+                    self.list(otherwise, state, io);
+                }
+            }
         }
+        self.conditions = outer;
+        outcome
     }
 
     /// Goes through rounds until the state at their beginning no longer changes. A round gives the state at its end and
@@ -116,7 +136,7 @@ impl Interpreter<'_> {
                 break;
             }
             if rounds >= MAX_WIDENING_ROUNDS {
-                widened.forget();
+                self.forget(&mut widened);
             }
             if rounds > MAX_WIDENING_ROUNDS {
                 break;
@@ -131,12 +151,13 @@ impl Interpreter<'_> {
 
     fn for_each(&mut self, variable: &str, words: Option<&[Word]>, body: &List, mut state: State, io: &Io) -> Outcome {
         let values = match words {
-            Some(words) => self.words(words, &mut state),
+            Some(words) => self.command_words(words, &mut state),
             None => {
                 state.parameters.as_deref().map_or_else(|| vec![crate::value::Argument::unknown("$@")], <[_]>::to_vec)
             }
         };
-        let known = values.len() <= MAX_ROUNDS && values.iter().all(|value| value.text().is_some());
+        let known =
+            (values.len() <= MAX_ROUNDS || self.exhaustive) && values.iter().all(|value| value.text().is_some());
         if !known {
             let taint = values.iter().fold(Taint::NONE, |taint, one| taint.and(one.value.taint));
             let value = match values.as_slice() {
@@ -147,7 +168,8 @@ impl Interpreter<'_> {
                 let ends = state.clone();
                 let mut inside = state;
                 interpreter.assign(variable, value.clone(), &mut inside);
-                (interpreter.list(body, inside, io).any(), Some(ends))
+                let after = interpreter.conditionally(true, |interpreter| interpreter.list(body, inside, io));
+                (after.any(), Some(ends))
             });
         }
         let mut exits = None;
@@ -159,7 +181,7 @@ impl Interpreter<'_> {
             }
             self.assign(variable, value.value, &mut state);
             self.loops.push(LoopFrame::default());
-            let after = self.list(body, state, io).any();
+            let after = self.conditionally(true, |interpreter| interpreter.list(body, state, io)).any();
             let jumps = self.loops.pop().and_then(|frame| frame.jumps);
             exits = join(exits, jumps.clone());
             now = join(after, jumps);
@@ -177,17 +199,26 @@ impl Interpreter<'_> {
         }
     }
 
+    /// A word that only decides what runs.
+    fn compared(&mut self, word: &Word, state: &mut State) -> Value {
+        let value = self.joined(word, state);
+        if let Some(text) = value.text.known() {
+            self.observer.compared_word(text, state);
+        }
+        value
+    }
+
     /// Any arm may run, and none.
     fn case(&mut self, subject: &Word, arms: &[CaseArm], mut state: State, io: &Io) -> Outcome {
-        self.joined(subject, &mut state);
+        self.compared(subject, &mut state);
         let mut outcome = Outcome::success(state.clone());
         let mut falls_through = None;
         for arm in arms {
             for pattern in &arm.patterns {
-                self.joined(pattern, &mut state);
+                self.compared(pattern, &mut state);
             }
             let Some(entry) = join(Some(state.clone()), falls_through.take()) else { continue };
-            let after = self.list(&arm.body, entry, io);
+            let after = self.conditionally(true, |interpreter| interpreter.list(&arm.body, entry, io));
             if arm.goes_on {
                 falls_through = join(after.success.clone(), after.failure.clone());
             }
@@ -210,7 +241,7 @@ impl Interpreter<'_> {
                 self.arithmetic(word, state);
                 continue;
             }
-            let value = self.joined(word, state);
+            let value = self.compared(word, state);
             if is(at.checked_sub(1), &NAMES) && !value.text.known().is_some_and(super::arithmetic::is_name) {
                 self.unsure_all("[[ -v ]] evaluates a subscript");
             }
@@ -229,13 +260,16 @@ impl Interpreter<'_> {
         if self.calls.iter().filter(|called| &***called == name).count() > 1 || self.calls.len() > 16 {
             self.fork_bomb(name);
             self.unsure_all("a function calls itself");
-            state.forget();
+            self.forget(&mut state);
             return Outcome::both(state);
         }
         let outer = state.parameters.replace(words[1..].into());
         let uncertain = words[1..].iter().any(|word| word.many);
         if uncertain {
             state.parameters = None;
+        }
+        if self.exhaustive {
+            self.called.push(Rc::clone(body));
         }
         self.calls.push(name.into());
         self.returns.push(None);
@@ -266,4 +300,9 @@ impl Interpreter<'_> {
             None => false,
         }
     }
+}
+
+/// A state in which a branch that is ruled out now would run, for an observer that wants to hear of it.
+fn ruled_out(interpreter: &Interpreter<'_>, outcome: &Outcome) -> Option<State> {
+    outcome.clone().any().filter(|_| interpreter.exhaustive)
 }

@@ -39,6 +39,8 @@ const DYNAMIC: [&str; 22] = [
     "BASHOPTS",
     "HOSTNAME",
 ];
+/// Variables that the shell sets where the environment does not.
+const OWN: [&str; 6] = ["BASH", "BASH_VERSION", "HOSTTYPE", "IFS", "MACHTYPE", "OSTYPE"];
 /// Variables of the shell that are numbers.
 const NUMBERS: [&str; 11] =
     ["RANDOM", "SRANDOM", "SECONDS", "LINENO", "OPTIND", "BASHPID", "PPID", "UID", "EUID", "SHLVL", "EPOCHSECONDS"];
@@ -284,7 +286,7 @@ impl Interpreter<'_> {
 
     /// The names that a pattern comes to: none that are known if the disk has changed since.
     fn matches(&mut self, chars: &[Marked], state: &State) -> Option<Vec<String>> {
-        if self.changed {
+        if self.changed && !self.exhaustive {
             return None;
         }
         let cwd = state.cwd.clone();
@@ -315,6 +317,9 @@ impl Interpreter<'_> {
         let Parameter { name, subscript, operation } = parameter;
         let value = match subscript {
             None => self.variable(name, state),
+            Some(subscript) if name == "BASH_SOURCE" && subscript.literal().as_deref() == Some("0") => {
+                self.variable(name, state)
+            }
             Some(subscript) => {
                 if !subscript.literal().is_some_and(|text| matches!(text.as_str(), "@" | "*")) {
                     self.arithmetic(subscript, state);
@@ -322,9 +327,12 @@ impl Interpreter<'_> {
                 Value::unknown(self.variable(name, state).taint)
             }
         };
-        let is_set = match state.variable(name) {
-            Some(variable) => variable.value.is_some().then_some(true).or(Some(false)),
-            None => None,
+        let is_set = match (state.variable(name), self.environment.variable) {
+            (Some(variable), _) => Some(variable.value.is_some()),
+            (None, Some(lookup)) if is_name(name) && !state.foreign && value.text.known().is_some() => {
+                Some(lookup(name).is_some() || name == "PWD")
+            }
+            _ => None,
         };
         let is_missing = |or_empty: bool| match (is_set, value.text.known()) {
             (Some(false), _) => Some(true),
@@ -402,7 +410,9 @@ impl Interpreter<'_> {
         if chars.is_none() {
             self.joined(word, state);
         }
-        let removed = match (value.text.known(), chars) {
+        // A variable that is not set now may be set when it runs.
+        let text = value.text.known().filter(|text| !(self.exhaustive && text.is_empty()));
+        let removed = match (text, chars) {
             (Some(text), Some(pattern)) if self.pay(UNITS_PER_CHAR * text.len() * (1 + pattern.len())) => {
                 pattern::remove(text, &pattern, longest, suffix)
             }
@@ -423,7 +433,9 @@ impl Interpreter<'_> {
                     state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many)).map(|all| all.len());
                 return count.map_or(Value::NUMBER, |count| Value::known(count.to_string()));
             }
-            "-" | "0" => return Value::UNKNOWN,
+            "0" => return state.script.as_deref().map_or(Value::UNKNOWN, Value::known),
+            "-" => return Value::UNKNOWN,
+            "BASH_SOURCE" => return state.source.as_deref().map_or(Value::UNKNOWN, Value::known),
             "@" | "*" => return self.parameters_joined(state),
             _ if DYNAMIC.contains(&name) => return Value::UNKNOWN,
             _ if NUMBERS.contains(&name) => return Value::NUMBER,
@@ -440,7 +452,19 @@ impl Interpreter<'_> {
         if let Some(variable) = state.variable(name) {
             return variable.value.clone().unwrap_or(Value::known(""));
         }
-        if state.foreign {
+        if name != "PWD"
+            && let Some(lookup) = self.environment.variable
+        {
+            return match lookup(name) {
+                Some(value) => {
+                    let taint = self.source(FlowSource::Environment(name.to_owned()));
+                    value.to_str().map_or(Value::unknown(taint), |text| Value { text: Text::from(text), taint })
+                }
+                None if state.foreign || OWN.contains(&name) => Value::UNKNOWN,
+                None => Value::known(""),
+            };
+        }
+        if state.foreign && !(self.exhaustive && name == "PWD") {
             return Value::UNKNOWN;
         }
         match name {
@@ -474,7 +498,8 @@ impl Interpreter<'_> {
         if !is_name(name) {
             return self.unsure_all("a variable whose name is only known when it runs");
         }
-        if super::run::steers_shell(name) {
+        let is_judged = self.observer.assignment(name, &value, self.temporary, state);
+        if !is_judged && super::run::steers_shell(name) {
             self.unsure_all(format!("it sets {name}, which changes what commands mean"));
         }
         state.set(name, Some(value));
@@ -492,6 +517,10 @@ impl Interpreter<'_> {
             self.unsure_all("braces that are only known when it runs");
             return vec![Cow::Borrowed(word)];
         };
+        // Not every shell expands them.
+        if self.exhaustive && words.len() > 1 {
+            self.unsure_all("braces that not every shell expands");
+        }
         words.into_iter().map(|pieces| Cow::Owned(Word { pieces })).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! What redirections touch, and what a command reads and writes because of them.
 
 use super::{Interpreter, Io, Sink, Stream};
+use crate::paths;
 use crate::programs::spec::{Access, Depth};
 use crate::state::State;
 use crate::syntax::{Descriptor, Redirection, RedirectionOperator, Word};
@@ -31,18 +32,25 @@ impl Interpreter<'_> {
                 if let (RedirectionOperator::HereString, Text::Known(text)) = (operator, &value.text) {
                     value.text = Text::from(format!("{text}\n").as_str());
                 }
+                if let Text::Known(text) = &value.text {
+                    self.observer.here_document(text, state);
+                }
                 if is_input {
-                    io.stdin = Stream { text: value.text, taint: value.taint };
+                    io.stdin = Stream { text: value.text, taint: value.taint, file: None };
                 }
                 false
             }
             RedirectionOperator::Read => {
                 let file = self.redirection_target(target, state);
                 let taint = self.read_for_redirection(&file, state);
+                let is_null = is_null(&file);
                 if is_input {
-                    io.stdin = Stream { text: Text::Unknown, taint };
+                    let path = file.text().and_then(|text| state.path(text));
+                    let path = path.filter(|path| !paths::is_device(path) && !paths::is_per_process(path));
+                    let file = path.map(Into::into);
+                    io.stdin = Stream { text: Text::Unknown, taint, file };
                 }
-                !is_null(&file)
+                !is_null
             }
             RedirectionOperator::DuplicateInput => {
                 self.joined(target, state);

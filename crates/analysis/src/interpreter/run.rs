@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::touch::PROGRAM_DIRECTORIES;
 use super::{Interpreter, Io, Outcome, UNITS_PER_STEP};
-use crate::observer::{Aspects, CommandRun, Fact};
+use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::state::{Function, State};
-use crate::syntax::{AssignedValue, Assignment, Redirection, Word};
+use crate::syntax::{AssignedValue, Assignment, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
 /// Where a command's name is looked for.
@@ -128,16 +128,21 @@ impl Interpreter<'_> {
         let outer = std::mem::replace(&mut self.read_taint, Taint::NONE);
         let outer_written = std::mem::take(&mut self.written);
         let outer_contacted = std::mem::take(&mut self.contacted);
-        let words = self.words(words, &mut state);
+        let words = self.command_words(words, &mut state);
         let (io, may_fail) = self.redirections(redirections, &mut state, io);
         let writes = redirections.iter().any(Redirection::writes_file);
         self.redirects += usize::from(writes);
         let outcome = match words.is_empty() {
             true => {
                 if writes {
-                    self.observer.command(&CommandRun { words: &[], redirects: true, depth: self.depth });
+                    let run = self.command_run(&[], &state, &io);
+                    self.observer.command(&run);
                 }
                 self.assign_all(assignments, &mut state);
+                // `$(<file)` comes to what the file holds.
+                if redirections.iter().any(|one| one.operator == RedirectionOperator::Read) {
+                    self.print(&Value::unknown(io.stdin.taint), &io);
+                }
                 Outcome::both(state)
             }
             false => self.with_assignments(assignments, &words, !redirections.is_empty(), state, &io),
@@ -150,6 +155,22 @@ impl Interpreter<'_> {
             true => outcome.join(Outcome::failure(before)),
             false => outcome,
         }
+    }
+
+    /// The words of a command; the observer hears of those that are only known when it runs.
+    pub(super) fn command_words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
+        if !self.exhaustive {
+            return self.words(words, state);
+        }
+        let mut found = Vec::new();
+        for word in words {
+            let arguments = self.words(std::slice::from_ref(word), state);
+            if arguments.iter().any(|argument| argument.text().is_none()) {
+                self.observer.unknown_word(word, state);
+            }
+            found.extend(arguments);
+        }
+        found
     }
 
     fn assign_all(&mut self, assignments: &[Assignment], state: &mut State) {
@@ -167,6 +188,9 @@ impl Interpreter<'_> {
         match &assignment.value {
             AssignedValue::Scalar(word) => {
                 let value = self.joined(word, state);
+                if value.text.known().is_none() {
+                    self.observer.unknown_word(word, state);
+                }
                 match (assignment.subscript.is_some(), assignment.append) {
                     (true, _) => Value::unknown(value.taint),
                     (false, true) => self.appended(&assignment.name, value, state),
@@ -174,6 +198,7 @@ impl Interpreter<'_> {
                 }
             }
             AssignedValue::Array(words) => {
+                words.iter().for_each(|word| self.observer.unknown_word(word, state));
                 let words = self.words(words, state);
                 let subscripts = |word: &Argument| word.text().is_none_or(|text| text.starts_with('['));
                 if words.iter().any(subscripts) {
@@ -206,6 +231,7 @@ impl Interpreter<'_> {
         io: &Io,
     ) -> Outcome {
         let mut saved = Vec::new();
+        let outer = std::mem::replace(&mut self.temporary, true);
         for assignment in assignments {
             // Which of the variables a later one sees differs between shells.
             let mut seen = state.clone();
@@ -215,6 +241,7 @@ impl Interpreter<'_> {
             self.assign(&assignment.name, value, &mut state);
             state.export(&assignment.name);
         }
+        self.temporary = outer;
         let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
         for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
             for (name, before) in saved.iter().rev() {
@@ -238,7 +265,8 @@ impl Interpreter<'_> {
             self.unsure_all("commands run each other too deep");
             return Outcome::both(state);
         }
-        self.observer.command(&CommandRun { words, redirects: self.redirects > 0, depth: self.depth });
+        let run = self.command_run(words, &state, io);
+        self.observer.command(&run);
         self.depth += 1;
         let outcome = self.run_named(words, lookup, redirected, state, io);
         self.depth -= 1;
@@ -255,7 +283,7 @@ impl Interpreter<'_> {
     ) -> Outcome {
         let Some(name) = words.first().and_then(Argument::text).map(str::to_owned) else {
             self.unsure_all("the program is only known when it runs");
-            state.forget();
+            self.forget(&mut state);
             return Outcome::both(state);
         };
         // What looks like an option is one of the program before it.
@@ -271,11 +299,11 @@ impl Interpreter<'_> {
                 }
                 Some(Function::Ambiguous) => {
                     self.unsure_all(format!("{name} may be a function"));
-                    state.forget();
+                    self.forget(&mut state);
                     return Outcome::both(state);
                 }
                 Some(Function::Removed) => {}
-                None if state.foreign && self.unsure != Aspects::ALL => {
+                None if state.foreign && !self.exhaustive && self.unsure != Aspects::ALL => {
                     self.unsure_all("code that was not read may have defined functions");
                 }
                 None => {}
@@ -289,6 +317,15 @@ impl Interpreter<'_> {
         }
         if lookup == Lookup::Builtins {
             return Outcome::failure(state);
+        }
+        let run = self.command_run(words, &state, io);
+        if let Some(result) = self.observer.program(&run) {
+            self.print(&result.prints, io);
+            return match result.success {
+                Some(true) => Outcome::success(state),
+                Some(false) => Outcome::failure(state),
+                None => Outcome::both(state),
+            };
         }
         self.program(&name, words, &state, io);
         Outcome::both(state)

@@ -16,7 +16,7 @@ pub fn effects(command: &str, programs: &Programs) -> Effects {
         .with_directory("/tmp");
     let place =
         CallPlace { cwd: Path::new("/project"), project: Path::new("/project"), home: Some(Path::new("/home/user")) };
-    effects_of_command(command, &place, Environment { disk: &disk, programs, home: place.home })
+    effects_of_command(command, &place, Environment { disk: &disk, programs, home: place.home, variable: None })
 }
 
 /// Compares an example of a program file with what comes out.

@@ -20,8 +20,7 @@ use crate::hook::CommandAction;
 use crate::running::readiness::{self, ProgramSearchPath, ReadinessError};
 use crate::running::session_dir::SessionSnapshot;
 
-/// The search path for programs if the environment has none.
-pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+pub(crate) use hookwright_analysis::loaded_files::DEFAULT_PATH;
 
 /// The signal with which the system kills processes when memory runs out.
 const SIGKILL: i32 = 9;

@@ -6,6 +6,8 @@
 
 use std::ffi::OsString;
 
+use hookwright_analysis::loaded_files::SHELL_WORDS;
+
 /// The variables that every hook has. No others are expanded here.
 pub const SESSION_VARIABLES: [&str; 5] =
     ["GEMINI_PROJECT_DIR", "GEMINI_CWD", "GEMINI_SESSION_ID", "GEMINI_PLANS_DIR", "CLAUDE_PROJECT_DIR"];
@@ -313,94 +315,6 @@ fn names_program(word: &CommandWord) -> bool {
     let assigns = text.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
     !assigns && (word.0.len() > 1 || !SHELL_WORDS.contains(&text))
 }
-
-/// Built-ins and reserved words of bash and sh.
-pub(crate) const SHELL_WORDS: [&str; 84] = [
-    ".",
-    ":",
-    "[",
-    "alias",
-    "bg",
-    "bind",
-    "break",
-    "builtin",
-    "caller",
-    "case",
-    "cd",
-    "command",
-    "compgen",
-    "complete",
-    "compopt",
-    "continue",
-    "coproc",
-    "declare",
-    "dirs",
-    "disown",
-    "do",
-    "done",
-    "echo",
-    "elif",
-    "else",
-    "enable",
-    "esac",
-    "eval",
-    "exec",
-    "exit",
-    "export",
-    "false",
-    "fc",
-    "fg",
-    "fi",
-    "for",
-    "function",
-    "getopts",
-    "hash",
-    "help",
-    "history",
-    "if",
-    "in",
-    "jobs",
-    "kill",
-    "let",
-    "local",
-    "logout",
-    "mapfile",
-    "newgrp",
-    "popd",
-    "printf",
-    "pushd",
-    "pwd",
-    "read",
-    "readarray",
-    "readonly",
-    "return",
-    "select",
-    "set",
-    "shift",
-    "shopt",
-    "source",
-    "suspend",
-    "test",
-    "then",
-    "time",
-    "times",
-    "trap",
-    "true",
-    "type",
-    "typeset",
-    "ulimit",
-    "umask",
-    "unalias",
-    "unset",
-    "until",
-    "wait",
-    "while",
-    "{",
-    "}",
-    "!",
-    "[[",
-    "]]",
-];
 
 #[cfg(test)]
 mod tests;

@@ -4,11 +4,12 @@
 //! The checks read files and run nothing. Where they cannot tell, they report no problem.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::files::{self, What, Whereabouts};
+pub(crate) use hookwright_analysis::loaded_files::ProgramSearchPath;
+use hookwright_analysis::loaded_files::{self, StartError};
+
+use crate::files::Whereabouts;
 use crate::hook::CommandAction;
 
 /// Why a command could not start, in a shell's terms.
@@ -101,110 +102,24 @@ impl ReadinessError {
     }
 }
 
-/// Where programs are searched for.
-pub(crate) struct ProgramSearchPath<'a> {
-    pub(crate) path: &'a OsStr,
-    pub(crate) cwd: &'a Path,
+impl From<StartError> for ReadinessError {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::NotFound(name) => ReadinessError::NotFound(name),
+            StartError::NoSuchFile(path) => ReadinessError::NoSuchFile(path),
+            StartError::IsDirectory(path) => ReadinessError::IsDirectory(path),
+            StartError::NotExecutable(path) => ReadinessError::NotExecutable(path),
+            StartError::NoInterpreter { script, interpreter } => ReadinessError::NoInterpreter { script, interpreter },
+        }
+    }
 }
 
 /// Finds a program in the way a shell does.
 pub(crate) fn find_program(name: &OsStr, places: &ProgramSearchPath<'_>) -> Result<PathBuf, ReadinessError> {
-    let shown = name.to_string_lossy().into_owned();
-    if name.as_encoded_bytes().contains(&b'/') {
-        let path = places.cwd.join(name);
-        return check_executable(&path, &shown).map(|()| path);
-    }
-    let mut found_but_unfit = None;
-    for directory in std::env::split_paths(places.path) {
-        let path = places.cwd.join(directory).join(name);
-        match check_executable(&path, &path.to_string_lossy()) {
-            Ok(()) => return Ok(path),
-            Err(ReadinessError::NotExecutable(path)) => found_but_unfit = Some(ReadinessError::NotExecutable(path)),
-            Err(_) => {}
-        }
-    }
-    Err(found_but_unfit.unwrap_or(ReadinessError::NotFound(shown)))
-}
-
-fn check_executable(path: &Path, shown: &str) -> Result<(), ReadinessError> {
-    let metadata = path.metadata().map_err(|_| ReadinessError::NoSuchFile(shown.to_owned()))?;
-    if metadata.is_dir() {
-        return Err(ReadinessError::IsDirectory(shown.to_owned()));
-    }
-    if is_executable(path) { Ok(()) } else { Err(ReadinessError::NotExecutable(shown.to_owned())) }
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    // For root, `access` succeeds if any execute bit is set, which is also what the kernel requires.
-    rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    true
+    Ok(loaded_files::find_program(name, places)?)
 }
 
 /// Checks a hook's command: the first of its programs that has an effect, and the script that it runs.
-///
-/// A missing program that runs only under a condition is reported if nothing else runs: without the file, `[ -x x.sh ]
-/// && ./x.sh` does nothing at all.
 pub(crate) fn check_command(command: &CommandAction, place: &Whereabouts<'_>) -> Result<(), ReadinessError> {
-    let walk = files::walk(command, place, None);
-    let mut blamed = None;
-    for unit in walk.steps.chunk_by(|one, other| one.unit == other.unit) {
-        let mut does_something = false;
-        for step in unit {
-            match &step.what {
-                What::Runs(Err(reason)) | What::Carries(Err(reason)) if step.always => return Err(reason.clone()),
-                What::Runs(Err(reason)) | What::Carries(Err(reason)) => {
-                    blamed.get_or_insert_with(|| reason.clone());
-                }
-                What::Carries(Ok(())) => {}
-                What::Nothing => does_something |= blamed.is_none(),
-                What::Runs(Ok(())) | What::Acts | What::Unsure => does_something = true,
-            }
-        }
-        if does_something {
-            return Ok(());
-        }
-    }
-    blamed.map_or(Ok(()), Err)
-}
-
-/// Checks that the first line of a script names a program that exists.
-pub(crate) fn check_script(
-    program: &Path,
-    shown: &OsStr,
-    places: &ProgramSearchPath<'_>,
-) -> Result<(), ReadinessError> {
-    let Some(line) = read_shebang(program) else { return Ok(()) };
-    let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-    let Some(interpreter) = words.next() else { return Ok(()) };
-    let missing = |name: &str| ReadinessError::NoInterpreter {
-        script: shown.to_string_lossy().into_owned(),
-        interpreter: name.to_owned(),
-    };
-    if !places.cwd.join(interpreter).is_file() {
-        return Err(missing(interpreter));
-    }
-    if Path::new(interpreter).file_name() == Some(OsStr::new("env"))
-        && let Some(name) = words.find(|word| !word.starts_with('-') && !word.contains('='))
-        && find_program(OsStr::new(name), places).is_err()
-    {
-        return Err(missing(name));
-    }
-    Ok(())
-}
-
-fn read_shebang(path: &Path) -> Option<String> {
-    // Opening a FIFO would wait for a writer.
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut start = [0; 256];
-    let length = File::open(path).ok()?.read(&mut start).ok()?;
-    let line = start[..length].strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
-    // To the kernel a carriage return is part of the name, which is a frequent cause of failure.
-    Some(String::from_utf8_lossy(line).into_owned())
+    Ok(loaded_files::check_start(command.invocation.shell_text(), place)?)
 }

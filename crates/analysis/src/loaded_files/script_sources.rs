@@ -4,12 +4,14 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use super::follow::Content;
-use super::names::Passing;
+use super::file_names::Passing;
+use super::follower::Content;
 use super::node::is_node;
 use super::walk::{Walk, When};
-use super::{AroundKind, Naming};
-use crate::shell::{self, Field, Language, State};
+use super::wrappers::{self, Language, Wrapped};
+use super::{AroundKind, Field, Naming};
+use crate::state::State;
+use crate::value::Argument;
 
 /// Endings of files that somebody may run.
 const CODE: [&str; 35] = [
@@ -48,7 +50,7 @@ fn uses_parameters(text: &str) -> bool {
 
 impl<'a> Walk<'a> {
     /// A program that the kernel starts: what its first line says, else the shell.
-    pub(super) fn enter(&mut self, path: &Path, shown: Option<&str>, args: &[Field], state: &State<'a>) {
+    pub(super) fn enter(&mut self, path: &Path, shown: Option<&str>, args: &[Field], state: &State) {
         let Some(follower) = self.follower.filter(|follower| follower.holds(path)) else { return };
         let text = match follower.content(path) {
             Content::None | Content::Binary => return,
@@ -67,12 +69,12 @@ impl<'a> Walk<'a> {
         words.extend_from_slice(args);
         let understood = |words: &[Field]| {
             let name = words.first().and_then(Option::as_deref).unwrap_or_default();
-            shell::unwrap(name, words) != shell::Wrapped::Program
+            wrappers::unwrap(name, words) != Wrapped::Program
         };
         if !understood(&words) {
             self.other(path, &text, state);
         }
-        self.deeper(When::INSIDE, |walk| walk.program(&interpreter, &words, None, &mut state.clone(), When::INSIDE));
+        self.deeper(When::INSIDE, |walk| walk.program_words(&interpreter, &words, None, state, When::INSIDE));
     }
 
     /// Whether a file says by itself that it is to be run: by its first line, or where it has none as a shell's.
@@ -86,13 +88,13 @@ impl<'a> Walk<'a> {
     }
 
     /// A file that an interpreter reads.
-    pub(super) fn interpret(
+    pub(super) fn interpret_file(
         &mut self,
         path: &Path,
         shown: &str,
         args: &[Field],
         language: Language,
-        state: &State<'a>,
+        state: &State,
     ) {
         let Some(follower) = self.follower.filter(|follower| follower.holds(path)) else { return };
         let text = match follower.content(path) {
@@ -123,24 +125,24 @@ impl<'a> Walk<'a> {
             _ => return,
         };
         let base = self.base.clone();
-        self.interpret(path, &path.display().to_string(), &[None], language, &base);
+        self.interpret_file(path, &path.display().to_string(), &[None], language, &base);
     }
 
-    fn shell(&mut self, path: &Path, shown: &str, args: &[Field], text: &Rc<str>, state: &State<'a>) {
-        let mut inner = state.of_child();
+    fn shell(&mut self, path: &Path, shown: &str, args: &[Field], text: &Rc<str>, state: &State) {
+        let mut inner = self.child(state);
         // Most scripts ask neither for their name nor for what they were given, and are the same for everybody then.
         let own_name = ["$0", "${0", "BASH_SOURCE"].iter().any(|word| text.contains(word));
-        inner.script = own_name.then(|| shown.to_owned());
-        inner.reading = Some(shown.to_owned());
+        inner.script = own_name.then(|| shown.into());
+        inner.source = Some(shown.into());
         let known = uses_parameters(text) && !args.contains(&None);
-        inner.parameters = known.then(|| args.to_vec());
+        inner.parameters = known.then(|| args.iter().flatten().map(|arg| Argument::known(arg.as_str())).collect());
         let key = format!("sh {} {}", path.display(), inner.key());
         let text = text.clone();
-        self.behind(&key, move |walk| walk.text(&text, &mut inner, When::INSIDE));
+        self.behind(&key, move |walk| walk.text(&text, inner, When::INSIDE));
     }
 
     /// A script in any other language: its own kind beside it, and every file that it names.
-    fn other(&mut self, path: &Path, text: &Rc<str>, state: &State<'a>) {
+    fn other(&mut self, path: &Path, text: &Rc<str>, state: &State) {
         let Some(follower) = self.follower else { return };
         let key = format!("other {} {:?}", path.display(), state.cwd);
         let (path, text, state) = (path.to_owned(), text.clone(), state.clone());
@@ -154,7 +156,8 @@ impl<'a> Walk<'a> {
             };
             if !extension(&path).is_empty() && directory != follower.root() {
                 let kind = AroundKind::Kin(extension(&path).to_owned());
-                walk.around(follower.around(directory, kind, || follower.tree(directory, &kin, &state.budget)));
+                let found = follower.around(directory, kind, || follower.tree(directory, &kin, &walk.budget));
+                walk.around(found);
             }
             walk.strings(&text, directory, &state);
             walk.loose(&text, Passing::InAText, &state);
@@ -162,7 +165,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What an interpreter's options load.
-    pub(super) fn options(&mut self, language: Language, options: &[Field], state: &mut State<'a>) {
+    pub(super) fn options(&mut self, language: Language, options: &[Field], state: &State) {
         let Some(_) = self.follower else { return };
         for (at, option) in options.iter().enumerate() {
             let Some(option) = option else { continue };
@@ -174,7 +177,7 @@ impl<'a> Walk<'a> {
                     let path = value.and_then(|value| state.path(value));
                     if let Some(path) = path {
                         let text = value.unwrap_or_default().to_owned();
-                        self.interpret(&path, &text, &[], Language::Shell, state);
+                        self.interpret_file(&path, &text, &[], Language::Shell, state);
                         self.files(Some(path), Naming::Sources);
                     }
                 }
@@ -193,7 +196,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Code that stands in the command, or that an interpreter reads from its input.
-    pub(super) fn code(&mut self, language: Language, words: &[Field], input: Option<&Path>, state: &mut State<'a>) {
+    pub(super) fn code(&mut self, language: Language, words: &[Field], input: Option<&Path>, state: &State) {
         let Some(follower) = self.follower else {
             self.certain &= language == Language::Shell && input.is_some();
             return;
@@ -218,7 +221,7 @@ impl<'a> Walk<'a> {
             }
             (_, None, Some(path)) if follower.holds(path) && path.is_file() => {
                 let shown = path.display().to_string();
-                self.interpret(path, &shown, &[], language, state);
+                self.interpret_file(path, &shown, &[], language, state);
                 self.certain &= language == Language::Shell;
             }
             _ => self.certain = false,

@@ -4,11 +4,12 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::code::is_code;
-use super::follow::Kind;
+use super::follower::Kind;
+use super::script_sources::is_code;
 use super::walk::Walk;
 use super::{Follower, Naming};
-use crate::shell::{Piece, State, Word};
+use crate::state::State;
+use crate::syntax::{Operation, Parameter, Piece, Word};
 
 /// What it costs to look for names in a byte of text.
 const UNITS_PER_BYTE: usize = 16;
@@ -33,7 +34,7 @@ fn is_filled_in(path: &Path) -> bool {
 
 impl<'a> Walk<'a> {
     /// A word that may be a file's name, or hold one: too much does no harm.
-    pub(super) fn mention(&mut self, word: &str, state: &State<'a>) {
+    pub(super) fn mention(&mut self, word: &str, state: &State) {
         if !self.pay(UNITS_PER_BYTE * word.len()) {
             return;
         }
@@ -66,7 +67,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Where a name may lead: from the directory it stands in, else from any that was gone to.
-    pub(super) fn places(&self, name: &str, state: &State<'a>) -> Vec<PathBuf> {
+    pub(super) fn places(&self, name: &str, state: &State) -> Vec<PathBuf> {
         match state.path(name) {
             Some(path) => vec![path],
             None => {
@@ -77,7 +78,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A file or directory that is named in passing. Too many are for all of them to count.
-    pub(super) fn named(&mut self, path: PathBuf, passing: Passing, state: &State<'a>) {
+    pub(super) fn named(&mut self, path: PathBuf, passing: Passing, state: &State) {
         let Some(follower) = self.follower else { return self.files(Some(path), Naming::Mentions) };
         let (ours, kind) = (follower.holds(&path), follower.kind(&path));
         let code = ours && kind == Kind::File && is_code(&path);
@@ -111,7 +112,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The files that a source names in its strings, and the words of commands in them.
-    pub(super) fn strings(&mut self, text: &str, directory: &Path, state: &State<'a>) {
+    pub(super) fn strings(&mut self, text: &str, directory: &Path, state: &State) {
         if !self.pay(UNITS_PER_BYTE * text.len()) {
             return;
         }
@@ -127,7 +128,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A name that counts if something of that name is there: beside the file, where the command runs, or in the root.
-    pub(super) fn known_name(&mut self, name: &str, directory: &Path, passing: Passing, state: &State<'a>) {
+    pub(super) fn known_name(&mut self, name: &str, directory: &Path, passing: Passing, state: &State) {
         let Some(follower) = self.follower else { return };
         let from = [Some(directory), state.cwd.as_deref(), Some(follower.root())];
         let mut looked_at: Vec<&Path> = Vec::new();
@@ -140,7 +141,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The same, in one directory alone.
-    fn known_in(&mut self, name: &str, from: &Path, passing: Passing, state: &State<'a>) {
+    fn known_in(&mut self, name: &str, from: &Path, passing: Passing, state: &State) {
         let Some(follower) = self.follower else { return };
         let first = name.trim_start_matches('/').split('/').next().unwrap_or_default();
         // A listing is at hand; asking for each name would take much longer.
@@ -158,7 +159,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A text that was not understood: whatever in it is the name of a file.
-    pub(super) fn loose(&mut self, text: &str, passing: Passing, state: &State<'a>) {
+    pub(super) fn loose(&mut self, text: &str, passing: Passing, state: &State) {
         let Some(follower) = self.follower else { return };
         if !self.pay(UNITS_PER_BYTE * text.len() * (1 + self.went.len())) {
             return;
@@ -171,14 +172,14 @@ impl<'a> Walk<'a> {
         let names: Vec<&str> = names.filter(|name| !name.is_empty() && seen.insert(*name)).collect();
         names.iter().for_each(|name| self.known_name(name, &root, passing, state));
         let mut places = self.went.clone();
-        places.retain(|place| *place != root && Some(place) != state.cwd.as_ref());
+        places.retain(|place| *place != root && Some(place.as_path()) != state.cwd.as_deref());
         for place in places {
             names.iter().for_each(|name| self.known_in(name, &place, passing, state));
         }
     }
 
     /// A word of which only parts can be told: those that are names of files.
-    pub(super) fn pieces(&mut self, word: &Word, state: &State<'a>) {
+    pub(super) fn pieces(&mut self, word: &Word, state: &State) {
         let mut whole = String::new();
         spell_out(word, &mut whole);
         // Each alternative is a text of its own.
@@ -195,7 +196,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A variable that a command sets. Some say what programs load before they do anything else.
-    pub(super) fn variable(&mut self, name: &str, value: Option<&str>, state: &State<'a>) {
+    pub(super) fn variable(&mut self, name: &str, value: Option<&str>, state: &State) {
         let Some(follower) = self.follower else { return };
         if !self.pay(UNITS_PER_BYTE * value.map_or(0, str::len)) {
             return;
@@ -262,14 +263,36 @@ fn steers(name: &str) -> bool {
 fn spell_out(word: &Word, text: &mut String) {
     for piece in &word.pieces {
         match piece {
-            Piece::Plain(plain) | Piece::Quoted(plain) => text.push_str(plain),
-            Piece::Other(inner) => {
+            Piece::Literal(plain) | Piece::Quoted(plain) => text.push_str(plain),
+            Piece::Parameter { parameter, .. } => {
                 text.push(' ');
-                spell_out(inner, text);
+                for word in words_in(parameter) {
+                    spell_out(word, text);
+                    text.push(' ');
+                }
+            }
+            Piece::Arithmetic { expression, .. } => {
+                text.push(' ');
+                spell_out(expression, text);
                 text.push(' ');
             }
-            Piece::Variable { .. } | Piece::PathPart { .. } | Piece::Output { .. } => text.push(' '),
+            // Their commands are gone through like all others.
+            Piece::CommandSubstitution { .. } | Piece::ProcessSubstitution { .. } => text.push(' '),
         }
+    }
+}
+
+/// The words in an expansion that its value may come from.
+fn words_in(parameter: &Parameter) -> &[Word] {
+    match &parameter.operation {
+        Operation::Default { word, .. }
+        | Operation::AssignDefault { word, .. }
+        | Operation::Alternative { word, .. }
+        | Operation::Error { word, .. }
+        | Operation::RemovePrefix { pattern: word, .. }
+        | Operation::RemoveSuffix { pattern: word, .. } => std::slice::from_ref(word),
+        Operation::Other { words } => words,
+        Operation::Plain | Operation::Length | Operation::Indirect => &[],
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::code::extension;
-use super::follow::Kind;
-use super::names::{identifiers, literals};
+use super::file_names::{identifiers, literals};
+use super::follower::Kind;
+use super::script_sources::extension;
 use super::walk::Walk;
 use super::{Around, AroundKind, Follower, Naming};
-use crate::shell::State;
+use crate::state::State;
 
 /// Words of Python with which a program decides by itself what else runs.
 const PYTHON_DECIDES: [&str; 24] = [
@@ -60,7 +60,7 @@ fn imported(text: &str) -> impl Iterator<Item = &str> {
 
 impl<'a> Walk<'a> {
     /// Python code that finds its modules in a directory first.
-    pub(super) fn python(&mut self, key: &str, text: &str, directory: &Path, state: &State<'a>) {
+    pub(super) fn python(&mut self, key: &str, text: &str, directory: &Path, state: &State) {
         let Some(follower) = self.follower else { return };
         let key = format!("python {key} {} {:?}", directory.display(), state.cwd);
         let (text, directory, state) = (text.to_owned(), directory.to_owned(), state.clone());
@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A directory that is named may be one to import from.
-    fn import_places(&mut self, follower: &'a Follower<'a>, text: &str, directory: &Path, state: &State<'a>) {
+    fn import_places(&mut self, follower: &'a Follower<'a>, text: &str, directory: &Path, state: &State) {
         for (_, name) in literals(text) {
             let places = [Some(directory), state.cwd.as_deref(), Some(follower.root())].into_iter().flatten();
             for package in places.map(|from| from.join(name.trim_start_matches(['.', '/']))) {
@@ -93,7 +93,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A word that is imported, if there is a module or a package of that name.
-    fn import(&mut self, follower: &'a Follower<'a>, word: &str, directory: &Path, state: &State<'a>) {
+    fn import(&mut self, follower: &'a Follower<'a>, word: &str, directory: &Path, state: &State) {
         let listing = follower.listing(directory);
         let module = format!("{word}.py");
         let mut modules = Vec::new();
@@ -114,13 +114,13 @@ impl<'a> Walk<'a> {
 
     fn package_of(&mut self, follower: &'a Follower<'a>, directory: &Path) -> Arc<Around> {
         let around =
-            follower.around(directory, AroundKind::Package, || follower.tree(directory, &is_python, &self.base.budget));
+            follower.around(directory, AroundKind::Package, || follower.tree(directory, &is_python, &self.budget));
         self.around(around.clone());
         around.0
     }
 
     /// `python -m`: a module of the directory it runs in, or an installed one.
-    pub(super) fn module(&mut self, module: &str, state: &State<'a>) {
+    pub(super) fn module(&mut self, module: &str, state: &State) {
         let Some(follower) = self.follower else { return };
         let Some(cwd) = state.cwd.clone() else { return self.certain = false };
         let first = module.split('.').next().unwrap_or_default();

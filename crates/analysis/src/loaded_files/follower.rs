@@ -7,9 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::StartError;
 use super::{Around, AroundKind, NamedFile};
-use crate::running::readiness::ReadinessError;
-use crate::shell::{Budget, normalized};
+use crate::budget::Budget;
+use crate::paths::normalized;
 
 /// No directory that counts is larger; of a larger one not everything is known.
 const MOST_NAMES: usize = 10_000;
@@ -30,7 +31,7 @@ pub struct Follower<'a> {
     read: &'a dyn Fn(&Path) -> Option<Vec<u8>>,
     texts: RefCell<HashMap<PathBuf, Content>>,
     listings: RefCell<HashMap<PathBuf, Rc<Listing>>>,
-    programs: RefCell<HashMap<ProgramKey, Result<PathBuf, ReadinessError>>>,
+    programs: RefCell<HashMap<ProgramKey, Result<PathBuf, StartError>>>,
     around: RefCell<HashMap<(PathBuf, AroundKind), Surroundings>>,
     /// What was found behind scripts, by what was looked at; what that leads to is in it too.
     pub(super) found: RefCell<HashMap<String, Rc<Found>>>,
@@ -167,8 +168,8 @@ impl<'a> Follower<'a> {
     pub(super) fn program(
         &self,
         key: ProgramKey,
-        look: impl FnOnce() -> Result<PathBuf, ReadinessError>,
-    ) -> Result<PathBuf, ReadinessError> {
+        look: impl FnOnce() -> Result<PathBuf, StartError>,
+    ) -> Result<PathBuf, StartError> {
         if let Some(known) = self.programs.borrow().get(&key) {
             return known.clone();
         }

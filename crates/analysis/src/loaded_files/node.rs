@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::Naming;
-use super::code::extension;
-use super::follow::Kind;
-use super::names::{identifiers, literals};
+use super::file_names::{identifiers, literals};
+use super::follower::Kind;
+use super::script_sources::extension;
 use super::walk::{Walk, When};
-use crate::shell::State;
+use crate::state::State;
 
 /// The same for Node.
 const NODE_DECIDES: [&str; 12] = [
@@ -31,7 +31,7 @@ pub(super) fn is_node(path: &Path) -> bool {
 
 impl<'a> Walk<'a> {
     /// A Node module and what it requires.
-    pub(super) fn node(&mut self, path: &Path, state: &State<'a>) {
+    pub(super) fn node(&mut self, path: &Path, state: &State) {
         let Some(follower) = self.follower else { return };
         let Some(text) = follower.text(path) else { return };
         let key = format!("node {} {:?}", path.display(), state.cwd);
@@ -41,7 +41,7 @@ impl<'a> Walk<'a> {
         self.behind(&key, move |walk| walk.node_text(&text, &directory, &state));
     }
 
-    pub(super) fn node_text(&mut self, text: &str, directory: &Path, state: &State<'a>) {
+    pub(super) fn node_text(&mut self, text: &str, directory: &Path, state: &State) {
         let decides = identifiers(text).any(|word| NODE_DECIDES.contains(&word)) || computes_imports(text);
         self.certain &= !decides;
         // Whether it is a module, and what `#names` mean, says the nearest manifest.
@@ -69,7 +69,7 @@ impl<'a> Walk<'a> {
     }
 
     /// What `require` takes for a path: all that are there.
-    pub(super) fn required(&mut self, path: &Path, state: &State<'a>) {
+    pub(super) fn required(&mut self, path: &Path, state: &State) {
         let with = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
         let ends = [".js", ".json", ".node", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".jsx"];
         let mut candidates = vec![path.to_owned()];
@@ -113,7 +113,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A package by its name: in the nearest `node_modules` of the project, if there.
-    pub(super) fn package(&mut self, name: &str, directory: &Path, state: &State<'a>) {
+    pub(super) fn package(&mut self, name: &str, directory: &Path, state: &State) {
         let Some(follower) = self.follower else { return };
         let places = directory.ancestors().map(|above| above.join("node_modules").join(name));
         for path in places.take_while(|path| follower.holds(path)) {

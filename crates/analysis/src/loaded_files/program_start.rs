@@ -3,23 +3,26 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::Naming;
+use super::program_search::{self, DEFAULT_PATH, ProgramSearchPath, StartError};
 use super::walk::{Walk, What, When};
-use crate::running::command::DEFAULT_PATH;
-use crate::running::readiness::{self, ProgramSearchPath, ReadinessError};
-use crate::shell::{self, Field, Language, State, Wrapped};
+use super::wrappers::{self, Language, Wrapped};
+use super::{Field, Naming};
+use crate::observer::ProgramResult;
+use crate::paths;
+use crate::state::State;
+use crate::value::{Argument, Value};
 
 impl<'a> Walk<'a> {
-    pub(super) fn program(
+    pub(super) fn program_words(
         &mut self,
         program: &str,
         words: &[Field],
-        input: Option<PathBuf>,
-        state: &mut State<'a>,
+        input: Option<&Path>,
+        state: &State,
         when: When,
     ) {
         let shells_own = matches!(program, "exec" | "command" | "builtin");
-        match shell::unwrap(program, words) {
+        match wrappers::unwrap(program, words) {
             Wrapped::Program if shells_own => {}
             Wrapped::Program => {
                 self.start(program, &words[1..], Ok(()), What::Runs, state, when);
@@ -33,21 +36,21 @@ impl<'a> Walk<'a> {
                 let mut inner = state.clone();
                 for (name, value) in assignments {
                     self.variable(&name, Some(&value), state);
-                    inner.set(&name, Some(value));
+                    inner.set(&name, Some(Value::known(value)));
                     inner.export(&name);
                 }
                 if let Some(directory) = directory {
-                    inner.go(&[Some(directory)]);
+                    self.go(&Some(directory), &mut inner);
                 }
                 let command =
-                    if base_name(program) == "xargs" { shell::given_more(words, at) } else { words[at..].to_vec() };
+                    if base_name(program) == "xargs" { wrappers::given_more(words, at) } else { words[at..].to_vec() };
                 match command.first() {
                     // A program of that name, not what the shell has under it.
                     Some(Some(name)) if !name.contains('/') && !is_wrapping(name, &command) => {
                         self.start(name, &command[1..], Ok(()), What::Runs, &inner, when);
-                        self.runner(name, &command, &mut inner);
+                        self.runner(name, &command, &inner);
                     }
-                    _ => self.run(&command, input, &mut inner, when),
+                    _ => self.run(&command, input, &inner, when),
                 }
             }
             Wrapped::Script { at, language } => {
@@ -70,20 +73,24 @@ impl<'a> Walk<'a> {
                 self.start(program, &[], Ok(()), What::Carries, state, when);
                 self.options(Language::Shell, &words[1..at], state);
                 let code = words[at].as_deref().unwrap_or_default();
-                let mut inner = state.of_child();
-                inner.script = words.get(at + 1).cloned().unwrap_or(Some(program.to_owned()));
-                inner.parameters = words.get(at + 2..).map(<[Field]>::to_vec);
-                self.text(code, &mut inner, when);
+                let mut inner = self.child(state);
+                let name = words.get(at + 1).map_or(Some(program), Option::as_deref);
+                inner.script = name.map(Into::into);
+                let parameters = words.get(at + 2..).unwrap_or_default();
+                let known: Option<Vec<Argument>> =
+                    parameters.iter().map(|word| word.as_deref().map(Argument::known)).collect();
+                inner.parameters = known.map(Into::into);
+                self.text(code, inner, when);
             }
             Wrapped::Code(language) => {
                 self.options(language, &words[1..], state);
-                self.code(language, words, input.as_deref(), state);
-                self.files(input, Naming::Runs);
+                self.code(language, words, input, state);
+                self.files(input.map(Path::to_owned), Naming::Runs);
                 self.start(program, &[], Ok(()), What::Runs, state, when);
             }
             Wrapped::Unsure => {
                 self.start(program, &[], Ok(()), What::Carries, state, when);
-                self.unsure(when);
+                self.doubt(when);
             }
         }
     }
@@ -93,12 +100,17 @@ impl<'a> Walk<'a> {
         &mut self,
         program: &str,
         args: &[Field],
-        known: Result<(), ReadinessError>,
-        what: fn(Result<(), ReadinessError>) -> What,
-        state: &State<'a>,
+        known: Result<(), StartError>,
+        what: fn(Result<(), StartError>) -> What,
+        state: &State,
         when: When,
     ) {
-        let Some(found) = self.search(program, state) else { return self.unsure(when) };
+        let Some(found) = self.search(program, state) else {
+            if program.contains('/') {
+                self.run_somewhere(program, state);
+            }
+            return self.doubt(when);
+        };
         let fit = match found {
             Ok(path) => {
                 let fit =
@@ -108,7 +120,7 @@ impl<'a> Walk<'a> {
                 self.files(Some(path), Naming::Runs);
                 fit.and(known)
             }
-            Err(ReadinessError::NotFound(_)) if state.foreign => return self.unsure(when),
+            Err(StartError::NotFound(_)) if state.foreign => return self.doubt(when),
             Err(reason) => {
                 self.files(state.path(program).filter(|_| program.contains('/')), Naming::Runs);
                 Err(reason)
@@ -117,22 +129,30 @@ impl<'a> Walk<'a> {
         self.step(when, what(fit));
     }
 
-    fn check(&self, path: &Path, program: &str, state: &State<'a>) -> Result<(), ReadinessError> {
-        let places = search_path(state).unwrap_or_default();
+    /// A file that runs in a directory that is not known: it counts in each that the command may be in.
+    fn run_somewhere(&mut self, file: &str, state: &State) {
+        let here = self.base.cwd.as_deref().map(|cwd| cwd.join(file));
+        for path in self.places(file, state).into_iter().chain(here) {
+            self.files(Some(path), Naming::Runs);
+        }
+    }
+
+    fn check(&self, path: &Path, program: &str, state: &State) -> Result<(), StartError> {
+        let places = self.search_path(state).unwrap_or_default();
         let cwd = state.cwd.as_deref().unwrap_or(Path::new("/"));
-        readiness::check_script(path, OsStr::new(program), &ProgramSearchPath { path: &places, cwd })
+        program_search::check_script(path, OsStr::new(program), &ProgramSearchPath { path: &places, cwd })
     }
 
     /// Where a program is; nothing if that cannot be told.
-    pub(super) fn search(&self, program: &str, state: &State<'a>) -> Option<Result<PathBuf, ReadinessError>> {
-        let path = search_path(state)?;
+    pub(super) fn search(&self, program: &str, state: &State) -> Option<Result<PathBuf, StartError>> {
+        let path = self.search_path(state)?;
         let relative = !Path::new(program).is_absolute() && program.contains('/');
         let cwd = match &state.cwd {
-            Some(cwd) => cwd.as_path(),
+            Some(cwd) => cwd.as_ref(),
             None if relative => return None,
             None => Path::new("/"),
         };
-        let look = || readiness::find_program(OsStr::new(program), &ProgramSearchPath { path: &path, cwd });
+        let look = || program_search::find_program(OsStr::new(program), &ProgramSearchPath { path: &path, cwd });
         Some(match self.follower {
             None => look(),
             Some(follower) => {
@@ -141,19 +161,41 @@ impl<'a> Walk<'a> {
         })
     }
 
+    fn search_path(&self, state: &State) -> Option<OsString> {
+        let path = self.value("PATH", state)?;
+        Some(if path.is_empty() { DEFAULT_PATH.into() } else { path.into() })
+    }
+
+    /// What programs print that only say where something is.
+    pub(super) fn known_result(&self, words: &[Field], state: &State) -> Option<ProgramResult> {
+        let words: Vec<&str> = words.iter().map(Option::as_deref).collect::<Option<_>>()?;
+        let line = match words.as_slice() {
+            ["dirname", path] | ["dirname", "--", path] => directory_of(path),
+            ["basename", path] | ["basename", "--", path] => Path::new(path).file_name()?.to_str()?.to_owned(),
+            ["realpath", path] | ["readlink", "-f", path] => {
+                let path = state.path(path).filter(|path| path.exists())?;
+                paths::physical(self.environment.disk, &path).to_str()?.to_owned()
+            }
+            ["git", "rev-parse", "--show-toplevel"] => {
+                let top = state.cwd.as_ref()?.ancestors().find(|directory| directory.join(".git").exists());
+                let Some(top) = top else {
+                    return Some(ProgramResult { prints: Value::known(""), success: Some(false) });
+                };
+                top.to_str()?.to_owned()
+            }
+            _ => return None,
+        };
+        Some(ProgramResult { prints: Value::known(format!("{line}\n")), success: Some(true) })
+    }
+
     /// The file that an interpreter reads.
-    fn script(
-        &mut self,
-        script: &str,
-        args: &[Field],
-        language: Language,
-        state: &State<'a>,
-    ) -> Result<(), ReadinessError> {
+    fn script(&mut self, script: &str, args: &[Field], language: Language, state: &State) -> Result<(), StartError> {
         let Some(path) = state.path(script) else {
+            self.run_somewhere(script, state);
             self.certain = false;
             return Ok(());
         };
-        let missing = || Err(ReadinessError::NoSuchFile(script.to_owned()));
+        let missing = || Err(StartError::NoSuchFile(script.to_owned()));
         let candidates: Vec<PathBuf> = match language {
             Language::Node => {
                 let with = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
@@ -164,13 +206,13 @@ impl<'a> Walk<'a> {
         };
         let found = candidates.into_iter().find(|candidate| candidate.exists() && !candidate.is_dir());
         if let Some(found) = found {
-            self.interpret(&found, script, args, language, state);
+            self.interpret_file(&found, script, args, language, state);
             self.files(Some(found), Naming::Runs);
             return Ok(());
         }
         self.files(Some(path.clone()), Naming::Runs);
         match (language, path.is_dir()) {
-            (Language::Shell, true) => Err(ReadinessError::IsDirectory(script.to_owned())),
+            (Language::Shell, true) => Err(StartError::IsDirectory(script.to_owned())),
             // A package says for itself which of its files it begins with.
             (Language::Node, true) if self.follower.is_some() => {
                 self.required(&path, state);
@@ -196,10 +238,13 @@ pub(super) fn base_name(program: &str) -> &str {
 }
 
 fn is_wrapping(name: &str, command: &[Field]) -> bool {
-    shell::unwrap(name, command) != Wrapped::Program
+    wrappers::unwrap(name, command) != Wrapped::Program
 }
 
-fn search_path(state: &State<'_>) -> Option<OsString> {
-    let path = state.value("PATH")?;
-    Some(if path.is_empty() { DEFAULT_PATH.into() } else { path.into() })
+fn directory_of(path: &str) -> String {
+    match path.trim_end_matches('/').rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((directory, _)) => directory.to_owned(),
+        None => ".".to_owned(),
+    }
 }

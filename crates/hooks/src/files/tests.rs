@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hookwright_analysis::command_parts;
 use serde_json::json;
 
 use crate::dialect::Dialect;
@@ -10,7 +11,6 @@ use crate::effects::{CallPlace, PathResolver, call_effects};
 use crate::files::{Follower, Whereabouts};
 use crate::hook::CommandAction;
 use crate::running::invocation::Invocation;
-use crate::shell::{self, TOO_MUCH_WORK};
 
 /// The analysis of such a command takes milliseconds on an idle machine; without a budget, hours.
 const ANALYSIS_LIMIT: Duration = Duration::from_secs(5);
@@ -100,14 +100,14 @@ fn effects_of_a_bomb_are_unsure_and_say_why() {
 #[test]
 fn parts_of_a_bomb_are_few_or_unsure() {
     for (name, command) in bombs() {
-        let parts = timed("parts", name, || shell::parts(&command));
+        let parts = timed("parts", name, || command_parts::parts(&command));
         assert!(parts.commands.len() < 100_000, "{name}");
     }
     for (name, command) in [
         ("programs that run programs", format!("find {}", "-exec find ".repeat(60))),
         ("arithmetic", format!("echo {}", nested("$((", "$(fi)", "))", 22))),
     ] {
-        assert!(!shell::parts(&command).certain, "{name}");
+        assert!(!command_parts::parts(&command).certain, "{name}");
     }
 }
 

@@ -3,11 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Naming;
-use super::names::Passing;
-use super::programs::base_name;
+use super::file_names::Passing;
+use super::program_start::base_name;
 use super::walk::{Walk, When};
-use crate::shell::{Field, State};
+use super::{Field, Naming};
+use crate::state::State;
+use crate::value::Value;
 
 /// What it costs to compare a name with a pattern.
 const UNITS_PER_PATTERN: usize = 16;
@@ -149,7 +150,7 @@ const RUNNERS: [Runner; 27] = [
 
 impl<'a> Walk<'a> {
     /// What a program runs because it is that program.
-    pub(super) fn runner(&mut self, program: &str, words: &[Field], state: &mut State<'a>) {
+    pub(super) fn runner(&mut self, program: &str, words: &[Field], state: &State) {
         if self.follower.is_none() {
             return;
         }
@@ -178,7 +179,7 @@ impl<'a> Walk<'a> {
     }
 
     /// A file that tells a runner what to do: it counts, and so does every file that it names.
-    fn told_by(&mut self, path: &Path, state: &State<'a>) {
+    fn told_by(&mut self, path: &Path, state: &State) {
         if let Some(text) = self.follower.and_then(|follower| follower.text(path)) {
             self.loose(&text, Passing::InAText, state);
         }
@@ -187,9 +188,9 @@ impl<'a> Walk<'a> {
     }
 
     /// `npm run x` and its kin: the scripts of the nearest manifest.
-    fn package_script(&mut self, name: &str, words: &[Field], state: &State<'a>) {
+    fn package_script(&mut self, name: &str, words: &[Field], state: &State) {
         let Some(follower) = self.follower else { return };
-        let mut inner = state.of_child();
+        let mut inner = self.child(state);
         let mut operands = Vec::new();
         let mut at = 1;
         while let Some(word) = words.get(at) {
@@ -197,11 +198,11 @@ impl<'a> Walk<'a> {
             match word.as_deref() {
                 None => self.certain = false,
                 Some("--prefix" | "-C" | "--cwd" | "--dir") => {
-                    inner.go(&words[at.min(words.len())..(at + 1).min(words.len())]);
+                    self.go(words.get(at).unwrap_or(&None), &mut inner);
                     at += 1;
                 }
                 Some(option) if option.starts_with("--prefix=") => {
-                    inner.go(&[Some(option["--prefix=".len()..].to_owned())])
+                    self.go(&Some(option["--prefix=".len()..].to_owned()), &mut inner);
                 }
                 Some(
                     "-w" | "--workspace" | "--workspaces" | "-r" | "--filter" | "--script-shell" | "--node-options",
@@ -223,39 +224,40 @@ impl<'a> Walk<'a> {
         self.files(Some(home.join(".npmrc")).filter(|path| path.is_file()), Naming::Runs);
         let text = follower.text(&manifest).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-        inner.cwd = Some(home.clone());
-        let path = inner.value("PATH").unwrap_or_default();
-        inner.set("PATH", Some(format!("{}:{path}", home.join("node_modules/.bin").display())));
+        inner.cwd = Some(home.as_path().into());
+        let path = self.value("PATH", &inner).unwrap_or_default();
+        let path = format!("{}:{path}", home.join("node_modules/.bin").display());
+        inner.set("PATH", Some(Value::known(path)));
         inner.export("PATH");
         let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
         match operands.as_slice() {
             [run @ ("run" | "run-script" | "rum" | "urn"), script, ..] if name != "npx" => {
                 let _ = run;
-                self.scripts(&manifest, script, &mut inner);
+                self.scripts(&manifest, script, &inner);
             }
             [script, ..] if name != "npx" && manifest["scripts"][*script].is_string() => {
-                self.scripts(&manifest, script, &mut inner)
+                self.scripts(&manifest, script, &inner)
             }
-            ["t" | "tst", ..] if name == "npm" => self.scripts(&manifest, "test", &mut inner),
+            ["t" | "tst", ..] if name == "npm" => self.scripts(&manifest, "test", &inner),
             ["start", ..] if name == "npm" => self.required(&home.join("server.js"), &inner),
-            ["exec" | "x" | "dlx", tool, ..] => self.tool(tool, &mut inner),
-            [tool, ..] if name == "npx" => self.tool(tool, &mut inner),
+            ["exec" | "x" | "dlx", tool, ..] => self.tool(tool, &inner),
+            [tool, ..] if name == "npx" => self.tool(tool, &inner),
             _ => self.certain = false,
         }
     }
 
-    fn scripts(&mut self, manifest: &serde_json::Value, name: &str, state: &mut State<'a>) {
+    fn scripts(&mut self, manifest: &serde_json::Value, name: &str, state: &State) {
         let mut known = false;
         for name in [format!("pre{name}"), name.to_owned(), format!("post{name}")] {
             if let Some(text) = manifest["scripts"][&name].as_str() {
                 known = true;
-                self.deeper(When::INSIDE, |walk| walk.text(text, &mut state.clone(), When::INSIDE));
+                self.deeper(When::INSIDE, |walk| walk.text(text, state.clone(), When::INSIDE));
             }
         }
         self.certain &= known;
     }
 
-    fn tool(&mut self, name: &str, state: &mut State<'a>) {
+    fn tool(&mut self, name: &str, state: &State) {
         let words = [Some(name.to_owned())];
         // What is not here is fetched from elsewhere.
         self.certain = false;
@@ -263,21 +265,23 @@ impl<'a> Walk<'a> {
     }
 
     /// `make`: the makefile, what it includes, and the commands of its recipes.
-    fn make(&mut self, words: &[Field], state: &State<'a>) {
+    fn make(&mut self, words: &[Field], state: &State) {
         self.certain = false;
-        let mut inner = state.of_child();
+        let mut inner = self.child(state);
         let mut files = Vec::new();
         for pair in words.windows(2) {
             match (pair[0].as_deref(), &pair[1]) {
-                (Some("-C" | "--directory"), target) => inner.go(std::slice::from_ref(target)),
+                (Some("-C" | "--directory"), target) => self.go(target, &mut inner),
                 (Some("-f" | "--file" | "--makefile"), Some(file)) => files.push(file.clone()),
                 _ => {}
             }
         }
         for word in words.iter().flatten() {
             match word {
-                word if word.starts_with("--directory=") => inner.go(&[Some(word["--directory=".len()..].to_owned())]),
-                word if word.starts_with("-C") && word.len() > 2 => inner.go(&[Some(word[2..].to_owned())]),
+                word if word.starts_with("--directory=") => {
+                    self.go(&Some(word["--directory=".len()..].to_owned()), &mut inner)
+                }
+                word if word.starts_with("-C") && word.len() > 2 => self.go(&Some(word[2..].to_owned()), &mut inner),
                 word if word.starts_with("-f") && word.len() > 2 => files.push(word[2..].to_owned()),
                 word if word.starts_with("--file=") => files.push(word["--file=".len()..].to_owned()),
                 _ => {}
@@ -291,7 +295,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn makefile(&mut self, path: &Path, state: &State<'a>) {
+    fn makefile(&mut self, path: &Path, state: &State) {
         let Some(text) = self.follower.and_then(|follower| follower.text(path)) else { return };
         self.files(Some(path.to_owned()), Naming::Runs);
         let state = state.clone();
@@ -311,14 +315,14 @@ impl<'a> Walk<'a> {
                 let recipe = line.strip_prefix('\t').or_else(|| line.split_once(';').map(|(_, recipe)| recipe));
                 if let Some(recipe) = recipe {
                     let recipe = recipe.trim_start_matches(['@', '-', '+', ' ']).replace("$$", "$");
-                    walk.deeper(When::INSIDE, |walk| walk.text(&recipe, &mut state.clone(), When::INSIDE));
+                    walk.deeper(When::INSIDE, |walk| walk.text(&recipe, state.clone(), When::INSIDE));
                 }
             }
         });
     }
 
     /// Every file of the directories that are named.
-    fn all_in(&mut self, words: &[Field], state: &State<'a>) {
+    fn all_in(&mut self, words: &[Field], state: &State) {
         self.certain &= !words.contains(&None);
         for word in words[1..].iter().flatten().filter(|word| !word.starts_with('-')) {
             for path in self.places(word, state) {
@@ -327,9 +331,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn whole_directory(&mut self, path: &Path, state: &State<'a>) {
+    fn whole_directory(&mut self, path: &Path, state: &State) {
         let Some(follower) = self.follower.filter(|_| path.is_dir()) else { return };
-        let (files, whole) = follower.tree(path, &|_| true, &self.base.budget);
+        let (files, whole) = follower.tree(path, &|_| true, &self.budget);
         self.certain &= whole;
         for file in files {
             self.enter(&file, file.to_str(), &[], state);
@@ -338,7 +342,7 @@ impl<'a> Walk<'a> {
     }
 
     /// `find … -exec`: the command that it runs, and what it could find.
-    fn found_files(&mut self, words: &[Field], state: &mut State<'a>) {
+    fn found_files(&mut self, words: &[Field], state: &State) {
         let runs = |word: &Field| {
             matches!(word.as_deref(), Some("-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec"))
         };
@@ -348,7 +352,7 @@ impl<'a> Walk<'a> {
                 .take_while(|word| !matches!(word.as_deref(), Some(";" | "+")))
                 .map(|word| word.clone().filter(|word| !word.contains("{}")))
                 .collect();
-            self.deeper(When::INSIDE, |walk| walk.run(&inner, None, &mut state.clone(), When::INSIDE));
+            self.deeper(When::INSIDE, |walk| walk.run(&inner, None, state, When::INSIDE));
         }
         let patterns: Vec<&str> = words
             .windows(2)
@@ -370,13 +374,13 @@ impl<'a> Walk<'a> {
             }
             // The ends of the patterns are enough: too much does no harm.
             let fits = |path: &Path| {
-                self.base.budget.spend(UNITS_PER_PATTERN * patterns.len());
+                self.budget.spend(UNITS_PER_PATTERN * patterns.len());
                 patterns.iter().any(|pattern| {
                     let end = pattern.rsplit(['*', '?', ']', '/']).next().unwrap_or_default();
                     path.to_string_lossy().ends_with(end)
                 })
             };
-            let (files, _) = follower.tree(&place, &fits, &self.base.budget);
+            let (files, _) = follower.tree(&place, &fits, &self.budget);
             files.into_iter().take(500).for_each(|file| self.likely(file));
         }
     }

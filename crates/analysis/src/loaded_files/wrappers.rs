@@ -5,7 +5,7 @@ use super::Field;
 
 /// What a command line runs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Wrapped {
+pub(super) enum Wrapped {
     /// The program at this place of the words, as it stands.
     Program,
     /// Another command line, which begins at this place of the words.
@@ -30,7 +30,7 @@ pub(crate) enum Wrapped {
 
 /// What an interpreter reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(super) enum Language {
     Shell,
     Python,
     Node,
@@ -207,13 +207,8 @@ fn wrapping(program: &str) -> Option<&'static Wrapper> {
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
 }
 
-/// Whether a program runs what its arguments say.
-pub(super) fn runs_others(program: &str) -> bool {
-    wrapping(program).is_some() || interpreter(program).is_some() || matches!(program, "eval" | "." | "source" | "trap")
-}
-
 /// Looks at a command line whose first word is known.
-pub(crate) fn unwrap(program: &str, words: &[Field]) -> Wrapped {
+pub(super) fn unwrap(program: &str, words: &[Field]) -> Wrapped {
     if let Some(wrapper) = wrapping(program) {
         return inner_command(wrapper, words);
     }
@@ -273,7 +268,7 @@ fn takes_next(wrapper: &Wrapper, word: &str) -> bool {
 }
 
 /// What `xargs` runs: it adds words of its own, or puts them where its sign stands.
-pub(crate) fn given_more(words: &[Field], at: usize) -> Vec<Field> {
+pub(super) fn given_more(words: &[Field], at: usize) -> Vec<Field> {
     let signs: Vec<&str> = words[..at]
         .iter()
         .flatten()
@@ -287,29 +282,6 @@ pub(crate) fn given_more(words: &[Field], at: usize) -> Vec<Field> {
     let has_sign = |word: &Field| word.as_ref().is_some_and(|word| signs.iter().any(|sign| word.contains(sign)));
     let inner = words[at..].iter().map(|word| if has_sign(word) { None } else { word.clone() });
     inner.chain([None]).collect()
-}
-
-/// Whether there is a long option among the words of which nobody here knows whether it takes the next one.
-pub(crate) fn has_odd_option(program: &str, words: &[Field]) -> bool {
-    const FLAGS: [&str; 12] = [
-        "--preserve-env",
-        "--non-interactive",
-        "--set-home",
-        "--stdin",
-        "--background",
-        "--foreground",
-        "--preserve-status",
-        "--verbose",
-        "--ignore-environment",
-        "--null",
-        "--no-run-if-empty",
-        "--interactive",
-    ];
-    let Some(wrapper) = wrapping(program) else { return false };
-    words.iter().flatten().any(|word| {
-        let long = word.len() > 2 && word.starts_with("--") && !word.contains('=');
-        long && !wrapper.values.contains(&word.as_str()) && !FLAGS.contains(&word.as_str())
-    })
 }
 
 fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
@@ -355,7 +327,7 @@ fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
 }
 
 /// Whether a file is what somebody else writes while it is read: `-`, `/dev/stdin`, `/proc/self/fd/0`.
-pub(super) fn is_input(file: &str) -> bool {
+fn is_input(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let numbered = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     file == "-" || name == "stdin" || numbered || file.starts_with("/dev/") || file.starts_with("/proc/")

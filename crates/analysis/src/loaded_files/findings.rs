@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::code::is_code;
-use super::follow::{Found, Surroundings};
-use super::names::Passing;
+use super::file_names::Passing;
+use super::follower::{Found, Surroundings};
+use super::script_sources::is_code;
 use super::walk::{Walk, When};
-use super::{AroundKind, CommandFiles, Follower, NamedFile, Naming};
-use crate::shell;
+use super::{AroundKind, Follower, NamedFile, Naming};
+use crate::paths;
 
 /// Something that a script leads to, and how to look at it.
 pub(super) struct Behind<'a> {
@@ -65,11 +65,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The files found so far, once everything has been said.
-    pub(super) fn found(self) -> CommandFiles {
-        CommandFiles { files: self.files, around: self.around, certain: self.certain }
-    }
-
     /// Something that this leads to: looked at later, and once for everybody who asks. Scripts may lead to each other in
     /// circles, so nothing waits for what is found behind it.
     pub(super) fn behind(&mut self, key: &str, look: impl FnOnce(&mut Walk<'a>) + 'a) {
@@ -91,14 +86,20 @@ impl<'a> Walk<'a> {
                 self.certain = false;
                 return;
             }
-            let mut inner = Walk::new(self.follower, self.base.clone(), self.variables.clone());
+            let mut inner = Walk::new(
+                self.follower,
+                self.base.clone(),
+                self.environment,
+                self.budget.clone(),
+                self.variables.clone(),
+            );
             (inner.nested, inner.went, inner.left) = (true, went, self.left - 1);
             look(&mut inner);
             self.left = inner.left;
             let behind: Vec<String> = inner.behind.iter().map(|behind| behind.key.clone()).collect();
-            for (text, mut state) in std::mem::take(&mut inner.texts) {
+            for (text, state) in std::mem::take(&mut inner.texts) {
                 let key = format!("text {text} {}", state.key());
-                inner.behind(&key, move |walk| walk.text(&text, &mut state, When::INSIDE));
+                inner.behind(&key, move |walk| walk.text(&text, state, When::INSIDE));
             }
             let perhaps = inner.behind.iter().skip(behind.len()).map(|behind| behind.key.clone()).collect();
             waiting.extend(std::mem::take(&mut inner.behind));
@@ -143,8 +144,8 @@ impl<'a> Walk<'a> {
             if self.certain || (looked_at == self.likely.list.len() && self.texts.is_empty()) {
                 break;
             }
-            for (text, mut state) in std::mem::take(&mut self.texts) {
-                self.text(&text, &mut state, When::INSIDE);
+            for (text, state) in std::mem::take(&mut self.texts) {
+                self.text(&text, state, When::INSIDE);
             }
             while let Some(path) = self.likely.list.get(looked_at).cloned() {
                 looked_at += 1;
@@ -162,11 +163,9 @@ impl<'a> Walk<'a> {
     fn passed(&mut self, follower: &'a Follower<'a>, path: PathBuf) {
         match path.is_dir() {
             // All of the project, and more, would be too much.
-            true if follower.root().starts_with(shell::normalized(&path)) => {}
+            true if follower.root().starts_with(paths::normalized(&path)) => {}
             true if follower.holds(&path) => {
-                self.around(
-                    follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true, &self.base.budget)),
-                );
+                self.around(follower.around(&path, AroundKind::All, || follower.tree(&path, &|_| true, &self.budget)));
             }
             true => {}
             false => {
