@@ -47,7 +47,7 @@ async fn a_guard_rule_asks_about_uncertain_calls() {
     let guard = rule_hook(json!({"writes": ["src/**"]}), json!({"guard": true}));
     assert_eq!(deny_reason(&fire_call(&world, &guard, "touch src/x").await), "no");
     let outcome = fire_call(&world, &guard, "make").await;
-    let reason = "no (not all effects of this call are known)".to_owned();
+    let reason = "no (not all effects of this call are known: make: runs the commands of the Makefile)".to_owned();
     assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason, changes: None });
     assert_proceeds(&fire_call(&world, &guard, "cat $X").await);
     // Other rules let it pass, unless they match uncertain calls.

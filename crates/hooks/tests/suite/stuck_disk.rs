@@ -46,7 +46,7 @@ fn a_guard_asks_about_a_call_that_a_stuck_disk_leaves_uncertain() {
         let engine = world.engine_with_hooks(EventKind::BeforeTool, guard_hooks()).build();
         let event = tool_call_of("run_shell_command", json!({"command": "ls"}));
         let (outcome, ticks) = count_ticks(with_hang_timeout(engine.fire(&event))).await;
-        let reason = "no (the disk did not answer within 2 seconds)".to_owned();
+        let reason = "no (not all effects of this call are known: the disk did not answer within 2 seconds)".to_owned();
         assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason, changes: None });
         assert!(ticks > 10, "the session stood still: {ticks}");
         drop(release);
