@@ -29,6 +29,43 @@ pub trait Disk {
 
     /// Whether a file has other names (hard links).
     fn has_other_names(&self, path: &Path) -> bool;
+
+    /// Whether this process may execute a file.
+    fn is_executable(&self, path: &Path) -> bool;
+
+    /// Whether a file is marked as executable for any user, also where this process may not execute it.
+    fn has_execute_bit(&self, path: &Path) -> bool;
+
+    /// The first bytes of a regular file, so many at most.
+    fn head(&self, path: &Path, max_bytes: usize) -> Option<Vec<u8>>;
+
+    /// The entries of a directory, so many at most; nothing if it is none.
+    fn listing(&self, directory: &Path, max: usize) -> Option<DirectoryListing>;
+
+    /// What a path leads to, links followed.
+    fn target_kind(&self, path: &Path) -> Option<FileKind> {
+        self.kind(&crate::paths::physical(self, path))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.target_kind(path).is_some()
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.target_kind(path) == Some(FileKind::File)
+    }
+
+    fn is_directory(&self, path: &Path) -> bool {
+        self.target_kind(path) == Some(FileKind::Directory)
+    }
+}
+
+/// The names in a directory, and which of them lead to directories.
+#[derive(Clone, Debug, Default)]
+pub struct DirectoryListing {
+    pub names: BTreeMap<String, bool>,
+    /// Whether these are all.
+    pub whole: bool,
 }
 
 /// The disk of this machine.
@@ -37,16 +74,11 @@ pub struct RealDisk;
 
 impl Disk for RealDisk {
     fn kind(&self, path: &Path) -> Option<FileKind> {
-        let found = path.symlink_metadata().ok()?.file_type();
-        Some(if found.is_symlink() {
-            FileKind::Link
-        } else if found.is_dir() {
-            FileKind::Directory
-        } else if found.is_file() {
-            FileKind::File
-        } else {
-            FileKind::Other
-        })
+        Some(kind_of(path.symlink_metadata().ok()?.file_type()))
+    }
+
+    fn target_kind(&self, path: &Path) -> Option<FileKind> {
+        Some(kind_of(path.metadata().ok()?.file_type()))
     }
 
     fn read_link(&self, path: &Path) -> Option<PathBuf> {
@@ -85,6 +117,70 @@ impl Disk for RealDisk {
     #[cfg(not(unix))]
     fn has_other_names(&self, _: &Path) -> bool {
         false
+    }
+
+    #[cfg(unix)]
+    fn is_executable(&self, path: &Path) -> bool {
+        // For root, `access` succeeds if any execute bit is set, which is also what the kernel requires.
+        rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+    }
+
+    #[cfg(not(unix))]
+    fn is_executable(&self, _: &Path) -> bool {
+        true
+    }
+
+    #[cfg(unix)]
+    fn has_execute_bit(&self, path: &Path) -> bool {
+        use std::os::unix::fs::PermissionsExt;
+        path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
+    }
+
+    #[cfg(not(unix))]
+    fn has_execute_bit(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn head(&self, path: &Path, max_bytes: usize) -> Option<Vec<u8>> {
+        // Opening a FIFO would wait for a writer.
+        path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let mut bytes = Vec::new();
+        std::fs::File::open(path).ok()?.take(max_bytes as u64).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    }
+
+    fn listing(&self, directory: &Path, max: usize) -> Option<DirectoryListing> {
+        let mut listing = DirectoryListing { whole: true, ..DirectoryListing::default() };
+        for entry in std::fs::read_dir(directory).ok()?.flatten() {
+            // A name that has no place in a text cannot be followed by it either.
+            let Ok(name) = entry.file_name().into_string() else {
+                listing.whole = false;
+                continue;
+            };
+            if listing.names.len() >= max {
+                listing.whole = false;
+                break;
+            }
+            let is_directory = match entry.file_type() {
+                Ok(kind) if kind.is_symlink() => self.is_directory(&entry.path()),
+                Ok(kind) => kind.is_dir(),
+                Err(_) => false,
+            };
+            listing.names.insert(name, is_directory);
+        }
+        Some(listing)
+    }
+}
+
+fn kind_of(found: std::fs::FileType) -> FileKind {
+    if found.is_symlink() {
+        FileKind::Link
+    } else if found.is_dir() {
+        FileKind::Directory
+    } else if found.is_file() {
+        FileKind::File
+    } else {
+        FileKind::Other
     }
 }
 
@@ -172,5 +268,28 @@ impl Disk for MemoryDisk {
 
     fn has_other_names(&self, _: &Path) -> bool {
         false
+    }
+
+    fn is_executable(&self, path: &Path) -> bool {
+        self.is_file(path)
+    }
+
+    fn has_execute_bit(&self, path: &Path) -> bool {
+        self.is_file(path)
+    }
+
+    fn head(&self, path: &Path, max_bytes: usize) -> Option<Vec<u8>> {
+        match self.entries.get(&self.followed(path))? {
+            MemoryEntry::File(text) => Some(text.bytes().take(max_bytes).collect()),
+            _ => None,
+        }
+    }
+
+    fn listing(&self, directory: &Path, max: usize) -> Option<DirectoryListing> {
+        let names = self.names(directory, usize::MAX)?;
+        let whole = names.len() <= max;
+        let is_directory = |name: &String| self.is_directory(&directory.join(name));
+        let names = names.into_iter().take(max).map(|name| (is_directory(&name), name));
+        Some(DirectoryListing { names: names.map(|(is_directory, name)| (name, is_directory)).collect(), whole })
     }
 }

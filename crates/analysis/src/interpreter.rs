@@ -39,6 +39,9 @@ pub(crate) const MAX_DEPTH: usize = 32;
 /// The units that a step of the interpreter costs.
 const UNITS_PER_STEP: usize = 64;
 
+/// Looks up a variable of the environment.
+pub type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
 /// Where a script runs.
 #[derive(Clone, Copy)]
 pub struct Environment<'a> {
@@ -47,7 +50,7 @@ pub struct Environment<'a> {
     /// What `~` stands for, if that is known.
     pub home: Option<&'a Path>,
     /// The variables of the environment; without it each of them may be anything.
-    pub variable: Option<&'a dyn Fn(&str) -> Option<OsString>>,
+    pub variable: Option<VariableLookup<'a>>,
 }
 
 /// Interprets a script in a state, and tells an observer what it does.

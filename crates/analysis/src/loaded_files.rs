@@ -15,7 +15,6 @@ mod task_runners;
 mod walk;
 mod wrappers;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -24,6 +23,8 @@ pub use program_search::{DEFAULT_PATH, ProgramSearchPath, StartError, find_progr
 pub use walk::SHELL_WORDS;
 
 use walk::{Walk, What};
+
+use crate::interpreter::VariableLookup;
 
 /// A word after expansion; nothing where it is only known when it runs.
 type Field = Option<String>;
@@ -34,7 +35,7 @@ pub struct Whereabouts<'a> {
     /// Its directory.
     pub cwd: &'a Path,
     /// Its environment, the variables set for the command included.
-    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    pub variable: VariableLookup<'a>,
 }
 
 /// The files that a command names.

@@ -81,7 +81,7 @@ impl<'a> Walk<'a> {
     pub(super) fn named(&mut self, path: PathBuf, passing: Passing, state: &State) {
         let Some(follower) = self.follower else { return self.files(Some(path), Naming::Mentions) };
         let (ours, kind) = (follower.holds(&path), follower.kind(&path));
-        let code = ours && kind == Kind::File && is_code(&path);
+        let code = ours && kind == Kind::File && is_code(follower.disk, &path);
         if code || (!self.nested && passing != Passing::InAText && passing != Passing::InPart) {
             self.files(Some(path.clone()), Naming::Mentions);
         }
@@ -105,8 +105,8 @@ impl<'a> Walk<'a> {
     fn kind(&self, path: &Path) -> Kind {
         match self.follower {
             Some(follower) => follower.kind(path),
-            None if path.is_file() => Kind::File,
-            None if path.exists() => Kind::Directory,
+            None if self.disk().is_file(path) => Kind::File,
+            None if self.disk().exists(path) => Kind::Directory,
             None => Kind::Nothing,
         }
     }
@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         if !matches!(first, ".." | "." | "") && !follower.listing(from).names.contains_key(first) {
             return;
         }
-        let path = if Path::new(name).is_absolute() && Path::new(name).exists() {
+        let path = if Path::new(name).is_absolute() && follower.disk.exists(Path::new(name)) {
             PathBuf::from(name)
         } else {
             from.join(name.trim_start_matches('/'))
@@ -204,7 +204,7 @@ impl<'a> Walk<'a> {
         let parts = value.unwrap_or_default().split([':', ';', ',', ' ', '=']).filter(|part| !part.is_empty());
         let there: Vec<PathBuf> = parts
             .flat_map(|part| self.places(part, state))
-            .filter(|path| path.exists() && (follower.holds(path) || path == follower.root()))
+            .filter(|path| follower.disk.exists(path) && (follower.holds(path) || path == follower.root()))
             .collect();
         if steers(name) && (value.is_none() || !there.is_empty()) {
             self.certain = false;

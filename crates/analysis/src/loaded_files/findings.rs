@@ -161,7 +161,7 @@ impl<'a> Walk<'a> {
 
     /// What is named in passing, now that it counts.
     fn passed(&mut self, follower: &'a Follower<'a>, path: PathBuf) {
-        match path.is_dir() {
+        match follower.disk.is_directory(&path) {
             // All of the project, and more, would be too much.
             true if follower.root().starts_with(paths::normalized(&path)) => {}
             true if follower.holds(&path) => {
@@ -171,7 +171,9 @@ impl<'a> Walk<'a> {
             false => {
                 self.by_name(&path);
                 // A list of names, perhaps.
-                if let Some(text) = follower.text(&path).filter(|_| follower.holds(&path) && !is_code(&path)) {
+                if let Some(text) =
+                    follower.text(&path).filter(|_| follower.holds(&path) && !is_code(follower.disk, &path))
+                {
                     self.loose(&text, Passing::InAText, &self.base.clone());
                 }
                 self.files(Some(path), Naming::Mentions);

@@ -2,7 +2,7 @@
 //! hooks share few scripts, so everything is looked at once.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::StartError;
 use super::{Around, AroundKind, NamedFile};
 use crate::budget::Budget;
-use crate::paths::normalized;
+use crate::disk::{DirectoryListing, Disk, FileKind, RealDisk};
+use crate::paths::{normalized, physical};
 
 /// No directory that counts is larger; of a larger one not everything is known.
 const MOST_NAMES: usize = 10_000;
@@ -28,9 +29,10 @@ pub(super) type Surroundings = (Arc<Around>, bool);
 pub struct Follower<'a> {
     /// The directories whose files count.
     roots: Vec<PathBuf>,
+    pub(super) disk: &'a dyn Disk,
     read: &'a dyn Fn(&Path) -> Option<Vec<u8>>,
     texts: RefCell<HashMap<PathBuf, Content>>,
-    listings: RefCell<HashMap<PathBuf, Rc<Listing>>>,
+    listings: RefCell<HashMap<PathBuf, Rc<DirectoryListing>>>,
     programs: RefCell<HashMap<ProgramKey, Result<PathBuf, StartError>>>,
     around: RefCell<HashMap<(PathBuf, AroundKind), Surroundings>>,
     /// What was found behind scripts, by what was looked at; what that leads to is in it too.
@@ -47,14 +49,6 @@ pub(super) enum Content {
     /// More than anybody reads.
     Long,
     Text(Rc<str>),
-}
-
-/// A directory: its names, and which of them are directories too.
-#[derive(Default)]
-pub(super) struct Listing {
-    pub(super) names: BTreeMap<String, bool>,
-    /// Whether these are all.
-    pub(super) whole: bool,
 }
 
 /// What stands at a path.
@@ -85,9 +79,10 @@ impl<'a> Follower<'a> {
     /// regular file, one byte more than [`LONGEST`](Self::LONGEST) at most, and never hangs.
     pub fn new(roots: Vec<PathBuf>, read: &'a dyn Fn(&Path) -> Option<Vec<u8>>) -> Self {
         let mut all = roots.clone();
-        all.extend(roots.iter().filter_map(|root| root.canonicalize().ok()).filter(|real| !roots.contains(real)));
+        all.extend(roots.iter().map(|root| physical(&RealDisk, root)).filter(|real| !roots.contains(real)));
         Follower {
             roots: all,
+            disk: &RealDisk,
             read,
             texts: RefCell::default(),
             listings: RefCell::default(),
@@ -135,11 +130,12 @@ impl<'a> Follower<'a> {
         if let Content::Text(text) = self.content(path) { Some(text) } else { None }
     }
 
-    pub(super) fn listing(&self, directory: &Path) -> Rc<Listing> {
+    pub(super) fn listing(&self, directory: &Path) -> Rc<DirectoryListing> {
         if let Some(known) = self.listings.borrow().get(directory) {
             return known.clone();
         }
-        let listing = Rc::new(list(directory));
+        let none = || DirectoryListing { whole: true, ..DirectoryListing::default() };
+        let listing = Rc::new(self.disk.listing(directory, MOST_NAMES).unwrap_or_else(none));
         self.listings.borrow_mut().insert(directory.to_owned(), listing.clone());
         listing
     }
@@ -156,10 +152,10 @@ impl<'a> Follower<'a> {
                 Some(true) => Kind::Directory,
                 Some(false) => Kind::File,
             },
-            _ => match path.metadata() {
-                Err(_) => Kind::Nothing,
-                Ok(found) if found.is_dir() => Kind::Directory,
-                Ok(_) => Kind::File,
+            _ => match self.disk.target_kind(path) {
+                None => Kind::Nothing,
+                Some(FileKind::Directory) => Kind::Directory,
+                Some(_) => Kind::File,
             },
         }
     }
@@ -204,7 +200,7 @@ impl<'a> Follower<'a> {
 
     fn collect(&self, directory: &Path, depth: usize, fits: &dyn Fn(&Path) -> bool, tree: &mut Tree<'_>) {
         // Links may lead in a circle.
-        let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+        let real = physical(self.disk, directory);
         if !tree.seen.insert(real) {
             return;
         }
@@ -231,27 +227,4 @@ struct Tree<'b> {
     seen: HashSet<PathBuf>,
     whole: bool,
     budget: &'b Budget,
-}
-
-fn list(directory: &Path) -> Listing {
-    let Ok(entries) = std::fs::read_dir(directory) else { return Listing { whole: true, ..Listing::default() } };
-    let mut listing = Listing { whole: true, ..Listing::default() };
-    for entry in entries.flatten() {
-        // A name that has no place in a text cannot be followed by it either.
-        let Ok(name) = entry.file_name().into_string() else {
-            listing.whole = false;
-            continue;
-        };
-        if listing.names.len() >= MOST_NAMES {
-            listing.whole = false;
-            break;
-        }
-        let is_directory = match entry.file_type() {
-            Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
-            Ok(kind) => kind.is_dir(),
-            Err(_) => false,
-        };
-        listing.names.insert(name, is_directory);
-    }
-    listing
 }

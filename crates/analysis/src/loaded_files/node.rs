@@ -7,6 +7,7 @@ use super::file_names::{identifiers, literals};
 use super::follower::Kind;
 use super::script_sources::extension;
 use super::walk::{Walk, When};
+use crate::paths;
 use crate::state::State;
 
 /// The same for Node.
@@ -35,8 +36,8 @@ impl<'a> Walk<'a> {
         let Some(follower) = self.follower else { return };
         let Some(text) = follower.text(path) else { return };
         let key = format!("node {} {:?}", path.display(), state.cwd);
-        let directory = path.canonicalize().ok().and_then(|real| Some(real.parent()?.to_owned()));
-        let directory = directory.unwrap_or_else(|| path.parent().unwrap_or(path).to_owned());
+        let directory = paths::physical(follower.disk, path);
+        let directory = directory.parent().unwrap_or(path).to_owned();
         let state = state.clone();
         self.behind(&key, move |walk| walk.node_text(&text, &directory, &state));
     }
@@ -45,7 +46,8 @@ impl<'a> Walk<'a> {
         let decides = identifiers(text).any(|word| NODE_DECIDES.contains(&word)) || computes_imports(text);
         self.certain &= !decides;
         // Whether it is a module, and what `#names` mean, says the nearest manifest.
-        let manifest = directory.ancestors().map(|above| above.join("package.json")).find(|path| path.is_file());
+        let manifest =
+            directory.ancestors().map(|above| above.join("package.json")).find(|path| self.disk().is_file(path));
         if let Some(manifest) = manifest.filter(|path| self.follower.is_some_and(|follower| follower.holds(path))) {
             self.files(Some(manifest), Naming::Configures);
         }
@@ -75,7 +77,7 @@ impl<'a> Walk<'a> {
         let mut candidates = vec![path.to_owned()];
         candidates.extend(ends.iter().map(|end| with(end)));
         candidates.extend(["ts", "tsx", "mts", "cts"].iter().map(|end| path.with_extension(end)));
-        if path.is_dir() {
+        if self.disk().is_directory(path) {
             let manifest = path.join("package.json");
             candidates
                 .extend(["js", "json", "node", "mjs", "cjs", "ts"].iter().map(|end| path.join(format!("index.{end}"))));
@@ -117,7 +119,7 @@ impl<'a> Walk<'a> {
         let Some(follower) = self.follower else { return };
         let places = directory.ancestors().map(|above| above.join("node_modules").join(name));
         for path in places.take_while(|path| follower.holds(path)) {
-            if path.exists() || path.with_extension("js").exists() {
+            if follower.disk.exists(&path) || follower.disk.exists(&path.with_extension("js")) {
                 self.deeper(When::INSIDE, |walk| walk.required(&path, state));
                 // Which of its files a longer name means is up to the package.
                 let whole = name.splitn(if name.starts_with('@') { 3 } else { 2 }, '/').count();

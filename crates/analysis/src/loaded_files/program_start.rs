@@ -140,7 +140,7 @@ impl<'a> Walk<'a> {
     fn check(&self, path: &Path, program: &str, state: &State) -> Result<(), StartError> {
         let places = self.search_path(state).unwrap_or_default();
         let cwd = state.cwd.as_deref().unwrap_or(Path::new("/"));
-        program_search::check_script(path, OsStr::new(program), &ProgramSearchPath { path: &places, cwd })
+        program_search::check_script(self.disk(), path, OsStr::new(program), &ProgramSearchPath { path: &places, cwd })
     }
 
     /// Where a program is; nothing if that cannot be told.
@@ -152,7 +152,8 @@ impl<'a> Walk<'a> {
             None if relative => return None,
             None => Path::new("/"),
         };
-        let look = || program_search::find_program(OsStr::new(program), &ProgramSearchPath { path: &path, cwd });
+        let look =
+            || program_search::find_program(self.disk(), OsStr::new(program), &ProgramSearchPath { path: &path, cwd });
         Some(match self.follower {
             None => look(),
             Some(follower) => {
@@ -173,11 +174,11 @@ impl<'a> Walk<'a> {
             ["dirname", path] | ["dirname", "--", path] => directory_of(path),
             ["basename", path] | ["basename", "--", path] => Path::new(path).file_name()?.to_str()?.to_owned(),
             ["realpath", path] | ["readlink", "-f", path] => {
-                let path = state.path(path).filter(|path| path.exists())?;
-                paths::physical(self.environment.disk, &path).to_str()?.to_owned()
+                let path = state.path(path).filter(|path| self.disk().exists(path))?;
+                paths::physical(self.disk(), &path).to_str()?.to_owned()
             }
             ["git", "rev-parse", "--show-toplevel"] => {
-                let top = state.cwd.as_ref()?.ancestors().find(|directory| directory.join(".git").exists());
+                let top = state.cwd.as_ref()?.ancestors().find(|directory| self.disk().exists(&directory.join(".git")));
                 let Some(top) = top else {
                     return Some(ProgramResult { prints: Value::known(""), success: Some(false) });
                 };
@@ -204,14 +205,16 @@ impl<'a> Walk<'a> {
             Language::Python => vec![path.clone(), path.join("__main__.py")],
             Language::Shell | Language::Other => vec![path.clone()],
         };
-        let found = candidates.into_iter().find(|candidate| candidate.exists() && !candidate.is_dir());
+        let found = candidates
+            .into_iter()
+            .find(|candidate| self.disk().exists(candidate) && !self.disk().is_directory(candidate));
         if let Some(found) = found {
             self.interpret_file(&found, script, args, language, state);
             self.files(Some(found), Naming::Runs);
             return Ok(());
         }
         self.files(Some(path.clone()), Naming::Runs);
-        match (language, path.is_dir()) {
+        match (language, self.disk().is_directory(&path)) {
             (Language::Shell, true) => Err(StartError::IsDirectory(script.to_owned())),
             // A package says for itself which of its files it begins with.
             (Language::Node, true) if self.follower.is_some() => {

@@ -142,7 +142,10 @@ fn beside(follower: &Follower<'_>, directory: &Path) -> (Vec<PathBuf>, bool) {
         match is_directory {
             true if name == "__pycache__" => files.extend(unchecked(follower, &path)),
             true => files.extend(
-                ["__init__.py", "__init__.pyc"].map(|init| path.join(init)).into_iter().filter(|init| init.is_file()),
+                ["__init__.py", "__init__.pyc"]
+                    .map(|init| path.join(init))
+                    .into_iter()
+                    .filter(|init| follower.disk.is_file(init)),
             ),
             false if is_python(&path) => files.push(path),
             false => {}

@@ -10,6 +10,8 @@ use super::node::is_node;
 use super::walk::{Walk, When};
 use super::wrappers::{self, Language, Wrapped};
 use super::{AroundKind, Field, Naming};
+use crate::disk::Disk;
+use crate::paths;
 use crate::state::State;
 use crate::value::Argument;
 
@@ -25,19 +27,8 @@ pub(super) fn extension(path: &Path) -> &str {
 }
 
 /// Whether a file looks like something that runs, by its name or its permissions.
-pub(super) fn is_code(path: &Path) -> bool {
-    CODE.contains(&extension(path)) || (is_executable(path) && path.is_file())
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|found| found.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &Path) -> bool {
-    false
+pub(super) fn is_code(disk: &dyn Disk, path: &Path) -> bool {
+    CODE.contains(&extension(path)) || (disk.has_execute_bit(path) && disk.is_file(path))
 }
 
 /// Whether a shell script looks at its arguments.
@@ -82,7 +73,7 @@ impl<'a> Walk<'a> {
         let text = self.follower.and_then(|follower| follower.text(path));
         let shells = match extension(path) {
             "sh" | "bash" => true,
-            end => is_executable(path) && !CODE.contains(&end),
+            end => self.disk().has_execute_bit(path) && !CODE.contains(&end),
         };
         shells || text.is_some_and(|text| text.starts_with("#!"))
     }
@@ -105,7 +96,7 @@ impl<'a> Walk<'a> {
         match language {
             Language::Shell => self.shell(path, shown, args, &text, state),
             Language::Python => {
-                let directory = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                let directory = paths::physical(follower.disk, path);
                 let real = directory.parent().unwrap_or(path).to_owned();
                 // Python takes the real directory of a script that is a link.
                 self.python(&path.display().to_string(), &text, &real, state);
@@ -219,7 +210,7 @@ impl<'a> Walk<'a> {
                 self.certain = false;
                 self.loose(&code, Passing::InAText, state);
             }
-            (_, None, Some(path)) if follower.holds(path) && path.is_file() => {
+            (_, None, Some(path)) if follower.holds(path) && follower.disk.is_file(path) => {
                 let shown = path.display().to_string();
                 self.interpret_file(path, &shown, &[], language, state);
                 self.certain &= language == Language::Shell;

@@ -172,8 +172,9 @@ impl<'a> Walk<'a> {
             return;
         }
         self.certain = false;
+        let disk = self.disk();
         for file in runner.files {
-            let Some(path) = state.path(file).filter(|path| path.is_file()) else { continue };
+            let Some(path) = state.path(file).filter(|path| disk.is_file(path)) else { continue };
             self.told_by(&path, state);
         }
     }
@@ -217,11 +218,11 @@ impl<'a> Walk<'a> {
             }
         }
         let Some(cwd) = inner.cwd.clone() else { return self.certain = false };
-        let manifest = cwd.ancestors().map(|above| above.join("package.json")).find(|path| path.is_file());
+        let manifest = cwd.ancestors().map(|above| above.join("package.json")).find(|path| follower.disk.is_file(path));
         let Some(manifest) = manifest.filter(|path| follower.holds(path)) else { return self.certain = false };
         let home = manifest.parent().unwrap_or(&cwd).to_owned();
         self.files(Some(manifest.clone()), Naming::Configures);
-        self.files(Some(home.join(".npmrc")).filter(|path| path.is_file()), Naming::Runs);
+        self.files(Some(home.join(".npmrc")).filter(|path| follower.disk.is_file(path)), Naming::Runs);
         let text = follower.text(&manifest).unwrap_or_default();
         let manifest: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         inner.cwd = Some(home.as_path().into());
@@ -290,7 +291,8 @@ impl<'a> Walk<'a> {
         if files.is_empty() {
             files = ["GNUmakefile", "makefile", "Makefile", "BSDmakefile"].map(str::to_owned).to_vec();
         }
-        for path in files.iter().filter_map(|file| inner.path(file)).filter(|path| path.is_file()) {
+        let disk = self.disk();
+        for path in files.iter().filter_map(|file| inner.path(file)).filter(|path| disk.is_file(path)) {
             self.makefile(&path, &inner);
         }
     }
@@ -298,7 +300,7 @@ impl<'a> Walk<'a> {
     fn makefile(&mut self, path: &Path, state: &State) {
         let Some(text) = self.follower.and_then(|follower| follower.text(path)) else { return };
         self.files(Some(path.to_owned()), Naming::Runs);
-        let state = state.clone();
+        let (state, disk) = (state.clone(), self.disk());
         self.behind(&format!("make {} {:?}", path.display(), state.cwd), move |walk| {
             walk.certain = false;
             walk.loose(&text, Passing::InAText, &state);
@@ -307,7 +309,7 @@ impl<'a> Walk<'a> {
                     ["include ", "-include ", "sinclude "].iter().find_map(|word| line.trim().strip_prefix(word))
                 {
                     for path in
-                        names.split_whitespace().filter_map(|name| state.path(name)).filter(|path| path.is_file())
+                        names.split_whitespace().filter_map(|name| state.path(name)).filter(|path| disk.is_file(path))
                     {
                         walk.deeper(When::INSIDE, |walk| walk.makefile(&path, &state));
                     }
@@ -332,7 +334,7 @@ impl<'a> Walk<'a> {
     }
 
     fn whole_directory(&mut self, path: &Path, state: &State) {
-        let Some(follower) = self.follower.filter(|_| path.is_dir()) else { return };
+        let Some(follower) = self.follower.filter(|follower| follower.disk.is_directory(path)) else { return };
         let (files, whole) = follower.tree(path, &|_| true, &self.budget);
         self.certain &= whole;
         for file in files {
@@ -366,7 +368,7 @@ impl<'a> Walk<'a> {
         if places.is_empty() {
             places = self.places(".", state);
         }
-        for place in places.into_iter().filter(|place| place.is_dir()) {
+        for place in places.into_iter().filter(|place| follower.disk.is_directory(place)) {
             let place: PathBuf = place.components().collect();
             if patterns.is_empty() {
                 self.likely(place);

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use super::{Follower, Naming, Whereabouts, followed_files, named_files};
+use crate::disk::{Disk, RealDisk};
 
 /// A directory with scripts; `d/x.sh` is the one that commands run.
 fn folder() -> tempfile::TempDir {
@@ -34,7 +35,7 @@ fn variable(name: &str) -> Option<OsString> {
 fn followed(command: &str) -> String {
     let folder = folder();
     let root = folder.path().canonicalize().unwrap();
-    let read = |path: &Path| std::fs::read(path).ok();
+    let read = |path: &Path| RealDisk.head(path, Follower::LONGEST + 1);
     let follower = Follower::new(vec![root.clone()], &read);
     let place = Whereabouts { cwd: &root, variable: &variable };
     let found = followed_files(command, &[], &place, &follower);

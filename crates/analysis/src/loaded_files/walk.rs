@@ -11,7 +11,7 @@ use super::follower::Content;
 use super::program_search::StartError;
 use super::{Around, CommandFiles, Field, Follower, NamedFile, Naming, Whereabouts};
 use crate::budget::Budget;
-use crate::disk::RealDisk;
+use crate::disk::{Disk, RealDisk};
 use crate::interpreter::{Environment, MAX_DEPTH, interpret_within};
 use crate::observer::{Aspects, Cause, CommandRun, Fact, Observer, ProgramResult, SourcedFile};
 use crate::paths;
@@ -229,6 +229,10 @@ impl<'a> Walk<'a> {
         self.deeper(when, |walk| walk.program_words(program, words, input, state, when));
     }
 
+    pub(super) fn disk(&self) -> &'a dyn Disk {
+        self.environment.disk
+    }
+
     /// The state of a program that is started in this one.
     pub(super) fn child(&self, state: &State) -> State {
         let mut child = state.child(Dialect::Bash, &|name| self.lookup(name).is_some());
@@ -305,7 +309,7 @@ impl<'a> Walk<'a> {
     fn sourced_path(&self, file: &str, state: &State) -> Option<PathBuf> {
         let here = state.path(file);
         let on_path = || self.search(file, state).and_then(Result::ok);
-        here.clone().filter(|path| file.contains('/') || path.is_file()).or_else(on_path).or(here)
+        here.clone().filter(|path| file.contains('/') || self.disk().is_file(path)).or_else(on_path).or(here)
     }
 
     /// The text of a file that a shell sources, if that can be followed.
@@ -381,7 +385,7 @@ impl Observer for Walk<'_> {
         };
         let found = self.sourced_path(file, run.state);
         let fit = match &found {
-            Some(path) if !path.exists() => Err(StartError::NoSuchFile(file.to_owned())),
+            Some(path) if !self.disk().exists(path) => Err(StartError::NoSuchFile(file.to_owned())),
             _ => Ok(()),
         };
         self.files(found.clone(), Naming::Sources);

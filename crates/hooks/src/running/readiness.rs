@@ -6,6 +6,7 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use hookwright_analysis::disk::RealDisk;
 pub(crate) use hookwright_analysis::loaded_files::ProgramSearchPath;
 use hookwright_analysis::loaded_files::{self, StartError};
 
@@ -116,7 +117,7 @@ impl From<StartError> for ReadinessError {
 
 /// Finds a program in the way a shell does.
 pub(crate) fn find_program(name: &OsStr, places: &ProgramSearchPath<'_>) -> Result<PathBuf, ReadinessError> {
-    Ok(loaded_files::find_program(name, places)?)
+    Ok(loaded_files::find_program(&RealDisk, name, places)?)
 }
 
 /// Checks a hook's command: the first of its programs that has an effect, and the script that it runs.
