@@ -41,6 +41,44 @@ fn an_invalid_when_is_reported_and_matches_every_call() {
 }
 
 #[test]
+fn a_when_takes_every_kind_of_effect() {
+    for when in [
+        r#"{"repository": ["discard", "discard: branch *", "!index", "*"]}"#,
+        r#"{"services": ["kubernetes:delete", "*:write", "!docker:read", "kubernetes", "*"]}"#,
+        r#"{"processes": ["*", "!self"], "privileged": true}"#,
+        r#"{"flows": [{"from": ["~/.ssh/**", "**/.env", "env", "env:TOKEN", "clipboard"], "to": "network"}]}"#,
+        r#"{"flows": [{"from": "env", "to": ["network:*.example.com", "run"]}, {}]}"#,
+        r#"{"privileged": null, "flows": null}"#,
+    ] {
+        assert_eq!(diagnose_when(when), "", "{when}");
+    }
+}
+
+#[test]
+fn an_unknown_change_service_or_verb_is_reported() {
+    assert_snapshot!(diagnose_when(r#"{"repository": ["drop"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"repository": ["!drop: branch *"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"repository": "discard"}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"services": ["kubernete:delete"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"services": ["!nonesuch"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"services": ["kubernetes:remove"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"services": [true]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"processes": [1]}"#), @"");
+}
+
+#[test]
+fn a_wrong_privileged_or_flow_is_reported() {
+    assert_snapshot!(diagnose_when(r#"{"privileged": false}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"privileged": ["sudo"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"flows": "env"}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"flows": ["env"]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"form": "env"}]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"from": 1}]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"from": ["../x"]}]}"#), @"");
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"to": [""]}]}"#), @"");
+}
+
+#[test]
 fn a_when_needs_a_tool_call() {
     let text =
         r#"{"hooks": {"BeforeAgent": [{"when": {"writes": ["x"]}, "hooks": [{"type": "command", "command": "x"}]}]}}"#;
