@@ -12,7 +12,7 @@ use crate::budget::Budget;
 use crate::disk::Disk;
 use crate::effects::{CallPlace, Command, Effects, EffectsBuilder, RepositoryEffect};
 use crate::interpreter::{Environment, interpret};
-use crate::observer::{Aspects, CommandRun, Fact, Observer};
+use crate::observer::{Aspects, Cause, CommandRun, Fact, Observer};
 use crate::programs::spec::{Access, Aspect};
 use crate::state::State;
 use crate::syntax::{self, CommandKind, Dialect, List, RedirectionOperator, Script};
@@ -170,9 +170,9 @@ impl Observer for TraceBuilder<'_> {
         }
     }
 
-    fn unsure(&mut self, aspects: Aspects, reason: &str) {
-        self.total.unsure(aspects, reason);
-        self.current().unsure(aspects, reason);
+    fn unsure(&mut self, aspects: Aspects, cause: Cause, reason: &str) {
+        self.total.unsure(aspects, cause, reason);
+        self.current().unsure(aspects, cause, reason);
     }
 }
 
@@ -184,7 +184,11 @@ fn nest(rest: &mut Steps<'_>, parent: Option<(&Command, usize)>) -> Vec<TraceSte
     let mut steps: Vec<TraceStep> = Vec::new();
     while let Some(OpenStep { command, depth, builder }) = rest.next_if(|next| is_run_by(parent, next)) {
         let inner = nest(rest, Some((&command, depth)));
-        let step = TraceStep { command: Some(command), effects: builder.effects, steps: inner };
+        let step = TraceStep {
+            command: Some(command).filter(|one| !one.words.is_empty()),
+            effects: builder.effects,
+            steps: inner,
+        };
         if !steps.contains(&step) {
             steps.push(step);
         }
