@@ -111,7 +111,7 @@ fn service_pattern(text: &str) -> Result<StarPattern, String> {
     }
     let names = || hookwright_analysis::programs::services().iter().map(|service| service.name);
     if !service.contains('*') && !names().any(|name| name == service) {
-        let near = nearest_name(service, names()).map(|near| format!("; did you mean `{near}`?"));
+        let near = nearest_name(service, names()).map(|near| format!(" (did you mean `{near}`?)"));
         return Err(format!("there is no service `{service}`{}", near.unwrap_or_default()));
     }
     Ok(StarPattern::new(&format!("{mark}{service}:{verb}")))

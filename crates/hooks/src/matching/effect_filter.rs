@@ -126,7 +126,7 @@ impl EffectFilter {
             }
         }
         let changes = |patterns: &Vec<StarPattern>| {
-            let fits = |one: &&RepositoryEffect| texts_match(patterns, &[one.change.name(), &one.shown()]);
+            let fits = |one: &&RepositoryEffect| repository_matches(patterns, one);
             effects.repository.iter().find(fits).map(RepositoryEffect::shown)
         };
         if let Some(what) = repository.as_ref().and_then(changes) {
@@ -136,7 +136,10 @@ impl EffectFilter {
             return Some(MatchReason::Effect { aspect: Aspect::Privileged, what: what.clone() });
         }
         let flow = flows.as_ref().and_then(|patterns| {
-            effects.flows.iter().find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, &effects.reads, place)))
+            effects
+                .flows
+                .iter()
+                .find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, &effects.reads, place)))
         });
         if let Some(flow) = flow {
             let what = format!("{} to {}", flow.from, flow.to);
@@ -295,6 +298,19 @@ fn texts_match(patterns: &[StarPattern], texts: &[&str]) -> bool {
     !patterns.is_empty() && is_wanted && !patterns.iter().filter(|pattern| pattern.is_exception).any(means)
 }
 
+/// Whether patterns match a change of a repository, by its kind alone (`discard`) or with what it is about. A change of
+/// several things (`discard: branch a b`) falls under an exception only if each of them does.
+fn repository_matches(patterns: &[StarPattern], effect: &RepositoryEffect) -> bool {
+    let kind = effect.change.name();
+    let mut words = effect.what.split_whitespace();
+    let sort = words.next().unwrap_or_default();
+    let mut texts: Vec<String> = words.map(|word| format!("{kind}: {sort} {word}")).collect();
+    if texts.is_empty() {
+        texts.push(effect.shown());
+    }
+    texts.iter().any(|text| texts_match(patterns, &[kind, text]))
+}
+
 /// Where data comes from and where it goes: `{ "from": ["~/.ssh/**", "env"], "to": "network" }`.
 pub(crate) struct FlowPattern {
     /// Files that the data comes from; other sources are told by name.
@@ -331,7 +347,8 @@ impl FlowPattern {
         let deep = reads.iter().any(|one| one.deep && one.path == *path);
         let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep };
         let means_all = |is_exception| self.names.iter().any(|one| one.is_exception == is_exception && one.text == "*");
-        let is_wanted = !is_wanted_at_all || means_all(false) || self.files.iter().any(|glob| glob.wants(&touched, place));
+        let is_wanted =
+            !is_wanted_at_all || means_all(false) || self.files.iter().any(|glob| glob.wants(&touched, place));
         is_wanted && !means_all(true) && !self.files.iter().any(|glob| glob.excepts(&touched, place))
     }
 }
