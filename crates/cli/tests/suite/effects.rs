@@ -8,14 +8,38 @@ fn steps_are_shown_with_their_effects() {
     let command = "cat a && sudo rm -rf b; echo 'x y' > f; nonesuch --now; rm $F";
     let run = sandbox.run(&["effects", command]).expect_exit_code(0);
     assert_eq!(run.stderr, "");
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stdout, @r"
+    $ cat a
+      reads: a
+    $ sudo rm -rf b
+      privileged: rm -rf b
+      $ rm -rf b
+        deletes: b/
+    $ echo 'x y'
+      writes: f
+    $ nonesuch --now
+      unsure: what nonesuch does is not known
+    $ rm $F
+      unsure: $F is only known when it runs, and may be any word of rm
+      unsure: $F is only known when it runs
+
+    unsure: there may be more commands, reads, writes, deletes, network, repository, services, processes, privileged, flows
+      what nonesuch does is not known
+      $F is only known when it runs, and may be any word of rm
+      $F is only known when it runs
+    ");
     assert!(!sandbox.has_file("f"));
 }
 
 #[test]
 fn a_certain_command_says_so() {
-    insta::assert_snapshot!(sandbox().run(&["effects", "cat a"]).expect_exit_code(0).stdout, @"");
-    insta::assert_snapshot!(sandbox().run(&["effects", ""]).expect_exit_code(0).stdout, @"");
+    insta::assert_snapshot!(sandbox().run(&["effects", "cat a"]).expect_exit_code(0).stdout, @r"
+    $ cat a
+      reads: a
+
+    certain: this is all that it does
+    ");
+    insta::assert_snapshot!(sandbox().run(&["effects", ""]).expect_exit_code(0).stdout, @"certain: this is all that it does");
 }
 
 #[test]
