@@ -11,7 +11,11 @@ use hookwright_analysis::trace::{Trace, TraceStep, trace_command};
 fn trace(text: &str) -> Trace {
     let disk = MemoryDisk::default().with_directory("/p").with_directory("/home");
     let place = CallPlace { cwd: Path::new("/p"), project: Path::new("/p"), home: Some(Path::new("/home")) };
-    trace_command(text, &place, Environment { disk: &disk, programs: &Programs::BUILT_IN, home: place.home })
+    trace_command(
+        text,
+        &place,
+        Environment { disk: &disk, programs: &Programs::BUILT_IN, home: place.home, variable: None },
+    )
 }
 
 fn outline(steps: &[TraceStep], depth: usize) -> String {

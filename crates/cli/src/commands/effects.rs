@@ -20,7 +20,7 @@ pub(crate) fn run(args: &EffectsArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
     let directory = directory.with_context(|| format!("there is no directory {}", given.display()))?;
     anyhow::ensure!(directory.is_dir(), "{} is not a directory", given.display());
     let place = CallPlace { cwd: &directory, project: &directory, home: world.home.as_deref() };
-    let environment = Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: place.home };
+    let environment = Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: place.home, variable: None };
     let trace = trace_command(&args.command, &place, environment);
     if args.json {
         output::print_json(&trace.to_json())?;
