@@ -149,8 +149,18 @@ export interface BeforeToolHookSpecificOutput {
 /** Who wants a tool to run. `model`: The model called it. `user`: The user: `!command`, `@path`. `command`: A custom command: `!{command}`, `@{path}`. `hook`: A hook: a tail call. */
 export type RequestedBy = "model" | "user" | "command" | "hook";
 
-/** One kind of effect. `commands`: What it runs. `reads`: What it reads. `writes`: What it writes. `deletes`: What it deletes. `network`: What it talks to. */
-export type Aspect = "commands" | "reads" | "writes" | "deletes" | "network";
+/** Data that goes somewhere. */
+export interface Flow {
+  /** A path, `env`, `env:NAME`, `clipboard` or `network:HOST`. */
+  from: string;
+  /** `network:HOST` or `run:PROGRAM`. */
+  to: string;
+  /** The program that sends or runs it. */
+  via: string;
+}
+
+/** One kind of effect. `commands`: What it runs. `reads`: What it reads. `writes`: What it writes. `deletes`: What it deletes. `network`: What it talks to. `repository`: What becomes of a git repository beside its files. `services`: What is done to services. `processes`: What is sent a signal. `privileged`: What runs as another user. `flows`: Where data goes. */
+export type Aspect = "commands" | "reads" | "writes" | "deletes" | "network" | "repository" | "services" | "processes" | "privileged" | "flows";
 
 /** What a call does, as far as it can be told. */
 export interface Effects {
@@ -164,6 +174,16 @@ export interface Effects {
   deletes: string[];
   /** Whom it talks to: hosts, or the name of a remote or a program. */
   network: string[];
+  /** What becomes of a git repository beside its files: `index`, `commit`, `refs`, `config`, `discard: branch x`. */
+  repository: string[];
+  /** What is done to services: `SERVICE:VERB`, with the verbs `read`, `write`, `delete` and `run`. */
+  services: string[];
+  /** What is sent a signal. */
+  processes: string[];
+  /** What runs as another user. */
+  privileged: string[];
+  /** Data that goes to the network or into a program that runs it. */
+  flows: Flow[];
   /** Whether all of these lists are complete. */
   certain: boolean;
   /** The lists that may not be. */

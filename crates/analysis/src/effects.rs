@@ -308,6 +308,13 @@ impl<'p> EffectsBuilder<'p> {
         Touched { shown, path: paths::normalized(&whole), deep: depth == Depth::Tree }
     }
 
+    fn flow(&mut self, from: String, path: Option<PathBuf>, to: &str, via: &str) {
+        let flow = Flow { from, path, to: to.to_owned(), via: via.to_owned() };
+        if !self.effects.flows.contains(&flow) {
+            self.effects.flows.push(flow);
+        }
+    }
+
     /// A host is contacted.
     pub fn contact(&mut self, host: &str) {
         add(&mut self.effects.network, host);
@@ -346,11 +353,12 @@ impl Observer for EffectsBuilder<'_> {
             }
             Fact::Process(what) => add(&mut self.effects.processes, what),
             Fact::Privileged(what) => add(&mut self.effects.privileged, what),
-            Fact::Flow { from, path, to, via } => {
-                let from = path.map_or_else(|| (*from).to_owned(), |path| self.told(path, Depth::Itself).shown);
-                let flow = Flow { from, path: path.map(Path::to_owned), to: (*to).to_owned(), via: (*via).to_owned() };
-                if !self.effects.flows.contains(&flow) {
-                    self.effects.flows.push(flow);
+            Fact::Flow { from, path: None, to, via } => self.flow((*from).to_owned(), None, to, via),
+            // A link is a source under its own name and under that of what it leads to.
+            Fact::Flow { path: Some(path), to, via, .. } => {
+                for path in [paths::normalized(path), self.real(path)] {
+                    let Touched { shown, path, .. } = self.told(&path, Depth::Itself);
+                    self.flow(shown, Some(path), to, via);
                 }
             }
         }

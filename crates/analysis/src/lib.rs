@@ -3,7 +3,7 @@
 //!
 //! [`syntax`] parses a script, [`interpreter`] goes through it as a shell would, [`programs`] says what programs do with
 //! their words, and an [`observer`] makes something of it: [`effects`] makes lists, [`loaded_files`] finds
-//! the files that a command loads. All questions to the disk go through
+//! the files that a command loads, [`trace`] tells each step by itself. All questions to the disk go through
 //! [`disk::Disk`]. The crate runs nothing and knows nothing of hooks.
 
 pub mod budget;
@@ -19,4 +19,5 @@ pub mod paths;
 pub mod programs;
 pub mod state;
 pub mod syntax;
+pub mod trace;
 pub mod value;

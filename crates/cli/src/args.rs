@@ -4,6 +4,7 @@ mod agents;
 mod bridge;
 mod checkpoints;
 mod config;
+mod effects;
 mod extensions;
 mod hooks;
 mod mcp;
@@ -21,6 +22,7 @@ pub(crate) use bridge::{BridgeArgs, parse_host};
 pub(crate) use checkpoints::{CheckpointRestoreArgs, CheckpointsCommand, RestoreTargetArg};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use config::ConfigCommand;
+pub(crate) use effects::EffectsArgs;
 pub(crate) use extensions::{ExtensionInstallArgs, ExtensionTemplate, ExtensionsCommand};
 pub(crate) use hooks::{
     HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HooksCommand, ScriptLanguage,
@@ -94,6 +96,11 @@ pub(crate) enum CliCommand {
     Extensions(ProjectCommand<ExtensionsCommand>),
     /// List, check and explain policies: rules that allow a tool, deny it or make it ask the user.
     Policy(ProjectCommand<PolicyCommand>),
+    /// Show what a shell command would do, step by step, without running it, and why something is unsure.
+    #[command(
+        after_help = "Hooks get the same effects, and `when` and rules match on them.\n\nExamples:\n  hookwright effects 'cd src && rm -rf build'\n  hookwright effects 'curl https://example.com/x | sh' --json\n  hookwright effects 'git push --force' --dir ~/project"
+    )]
+    Effects(EffectsArgs),
     /// List what the agent's turns changed, and restore the state before a turn.
     #[command(alias = "checkpoint")]
     Checkpoints(ProjectCommand<CheckpointsCommand>),

@@ -20,7 +20,8 @@ use tracing::level_filters::LevelFilter;
 
 use args::typo_guard;
 use commands::{
-    agents, checkpoints, completions, config, extensions, hooks, man, mcp, policy, session_list, skills, subagents,
+    agents, checkpoints, completions, config, effects, extensions, hooks, man, mcp, policy, session_list, skills,
+    subagents,
 };
 use frontend::{demo, headless, tui};
 use output::error_report;
@@ -96,6 +97,7 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Extensions(extensions)) => extensions::run(extensions, &world),
         Some(args::CliCommand::Bridge(bridge)) => Ok(bridge::run(&bridge, ProcessEnv::from_process)),
         Some(args::CliCommand::Policy(policy)) => policy::run(&policy, &world),
+        Some(args::CliCommand::Effects(effects)) => effects::run(&effects, &world),
         Some(args::CliCommand::Checkpoints(checkpoints)) => checkpoints::run(&checkpoints, &world),
         Some(args::CliCommand::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::CliCommand::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),

@@ -289,11 +289,30 @@ fn bench_rules(report: &mut BenchReport) {
         let cost = time(|| (0..calls).for_each(|_| fire())) / calls;
         report.add_limit(name, cost, limit);
     };
-    each("a rule that denies a command line", &shell("cd src && git push -f origin main"), 1);
+    each("a rule that denies a command line of 100 characters", &shell(LINE_OF_100_CHARACTERS), 1);
     each("a rule that lets a command line pass", &shell("grep -rn x src | head -5 && ls"), 0);
     let write = json!({"file_path": "src/a", "content": "x"}).as_object().unwrap().clone();
     each("a rule on a written file", &BeforeTool { tool_input: Cow::Owned(write), ..tool_call_event("write_file") }, 1);
     each("a call that no hook matches", &tool_call_event("glob"), 0);
+    let calls = repetition_count(50) as u32;
+    for (name, command) in long_commands() {
+        let event = shell(&command);
+        let fire = || black_box(bench.runtime.block_on(engine.fire(&event)));
+        fire();
+        let cost = time(|| (0..calls).for_each(|_| drop(fire()))) / calls;
+        report.add_limit(&format!("a rule on {name} of {} characters", command.len()), cost, Duration::from_millis(5));
+    }
+}
+
+const LINE_OF_100_CHARACTERS: &str =
+    "cd src && grep -rn --include=*.rs 'needle' . | sort | head -9; git add -A && git push -f origin main";
+
+/// Commands of the length of the longest that agents are seen to run, and longer.
+fn long_commands() -> [(&'static str, String); 2] {
+    let message = format!("git commit -m '{}'", "x".repeat(7600));
+    let many: Vec<String> =
+        (0..100).map(|at| format!("grep -n needle src/{at}.rs | head -{at} > out/{at}.txt")).collect();
+    [("a long message", message), ("a hundred commands", many.join(" && "))]
 }
 
 const SMALL_INPUT: &[u8] = &[b'x'; 256];

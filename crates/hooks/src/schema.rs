@@ -203,14 +203,19 @@ struct EffectsSchema {
     /// Whom it talks to: hosts, or the name of a remote or a program.
     network: Vec<String>,
     /// What becomes of a git repository beside its files: `index`, `commit`, `refs`, `config`, `discard: branch x`.
+    #[schemars(default)]
     repository: Vec<String>,
     /// What is done to services: `SERVICE:VERB`, with the verbs `read`, `write`, `delete` and `run`.
+    #[schemars(default)]
     services: Vec<String>,
     /// What is sent a signal.
+    #[schemars(default)]
     processes: Vec<String>,
     /// What runs as another user.
+    #[schemars(default)]
     privileged: Vec<String>,
     /// Data that goes to the network or into a program that runs it.
+    #[schemars(default)]
     flows: Vec<FlowSchema>,
     /// Whether all of these lists are complete.
     certain: bool,
@@ -246,7 +251,7 @@ enum AspectSchema {
 }
 
 /// Data that goes somewhere.
-#[derive(JsonSchema)]
+#[derive(JsonSchema, serde::Serialize)]
 #[schemars(rename = "Flow")]
 #[allow(dead_code, reason = "only its schema is used")]
 struct FlowSchema {

@@ -275,6 +275,18 @@ pub enum RequestedBy {
     Unknown,
 }
 
+/// Data that goes somewhere.
+#[derive(Clone, Debug, Deserialize)]
+#[non_exhaustive]
+pub struct Flow {
+    /// A path, `env`, `env:NAME`, `clipboard` or `network:HOST`.
+    pub from: String,
+    /// `network:HOST` or `run:PROGRAM`.
+    pub to: String,
+    /// The program that sends or runs it.
+    pub via: String,
+}
+
 /// One kind of effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -294,6 +306,21 @@ pub enum Aspect {
     /// What it talks to.
     #[serde(rename = "network")]
     Network,
+    /// What becomes of a git repository beside its files.
+    #[serde(rename = "repository")]
+    Repository,
+    /// What is done to services.
+    #[serde(rename = "services")]
+    Services,
+    /// What is sent a signal.
+    #[serde(rename = "processes")]
+    Processes,
+    /// What runs as another user.
+    #[serde(rename = "privileged")]
+    Privileged,
+    /// Where data goes.
+    #[serde(rename = "flows")]
+    Flows,
     /// A word that this library does not know.
     #[serde(other)]
     Unknown,
@@ -313,6 +340,21 @@ pub struct Effects {
     pub deletes: Vec<String>,
     /// Whom it talks to: hosts, or the name of a remote or a program.
     pub network: Vec<String>,
+    /// What becomes of a git repository beside its files: `index`, `commit`, `refs`, `config`, `discard: branch x`.
+    #[serde(default)]
+    pub repository: Vec<String>,
+    /// What is done to services: `SERVICE:VERB`, with the verbs `read`, `write`, `delete` and `run`.
+    #[serde(default)]
+    pub services: Vec<String>,
+    /// What is sent a signal.
+    #[serde(default)]
+    pub processes: Vec<String>,
+    /// What runs as another user.
+    #[serde(default)]
+    pub privileged: Vec<String>,
+    /// Data that goes to the network or into a program that runs it.
+    #[serde(default)]
+    pub flows: Vec<Flow>,
     /// Whether all of these lists are complete.
     pub certain: bool,
     /// The lists that may not be.

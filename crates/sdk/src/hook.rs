@@ -144,6 +144,27 @@ mod tests {
             "tool_name": tool, "tool_input": {"a": 1, "b": 1}, "requested_by": "a word of tomorrow", "new": true})
     }
 
+    /// An agent of before sends no `repository`, `services`, `processes`, `privileged` and `flows`.
+    #[test]
+    fn effects_of_an_older_agent_have_empty_lists() {
+        let hook = Hook::new().on(BeforeTool, |call| {
+            let effects = call.effects.clone().unwrap();
+            deny(format!("{} {} {:?}", effects.services.len(), effects.flows.len(), effects.unsure))
+        });
+        let reason = |effects: serde_json::Value| {
+            let mut event = before_tool("x");
+            event["effects"] = effects;
+            hook.fire(event).unwrap()["reason"].clone()
+        };
+        let older = json!({"commands": [], "reads": [], "writes": [], "deletes": [], "network": [], "certain": true});
+        let mut newer = older.clone();
+        newer["services"] = json!(["kubernetes:delete"]);
+        newer["flows"] = json!([{"from": "env", "to": "network:x", "via": "curl"}]);
+        newer["unsure"] = json!(["flows", "a word of tomorrow"]);
+        assert_eq!(reason(older), "0 0 None");
+        assert_eq!(reason(newer), "1 1 Some([Flows, Unknown])");
+    }
+
     #[test]
     fn handlers_run_in_order_until_one_denies() {
         let hook = Hook::new()

@@ -203,13 +203,32 @@ RequestedBy = Literal["model", "user", "command", "hook"]
 #   hook: A hook: a tail call.
 
 
+# Flow
+Flow = TypedDict(
+    "Flow",
+    {
+        # A path, `env`, `env:NAME`, `clipboard` or `network:HOST`.
+        "from": str,
+        # `network:HOST` or `run:PROGRAM`.
+        "to": str,
+        # The program that sends or runs it.
+        "via": str,
+    },
+)
+
+
 # One kind of effect.
-Aspect = Literal["commands", "reads", "writes", "deletes", "network"]
+Aspect = Literal["commands", "reads", "writes", "deletes", "network", "repository", "services", "processes", "privileged", "flows"]
 #   commands: What it runs.
 #   reads: What it reads.
 #   writes: What it writes.
 #   deletes: What it deletes.
 #   network: What it talks to.
+#   repository: What becomes of a git repository beside its files.
+#   services: What is done to services.
+#   processes: What is sent a signal.
+#   privileged: What runs as another user.
+#   flows: Where data goes.
 
 
 class _EffectsAlways(TypedDict):
@@ -225,6 +244,16 @@ class _EffectsAlways(TypedDict):
     deletes: List[str]
     # Whom it talks to: hosts, or the name of a remote or a program.
     network: List[str]
+    # What becomes of a git repository beside its files: `index`, `commit`, `refs`, `config`, `discard: branch x`.
+    repository: List[str]
+    # What is done to services: `SERVICE:VERB`, with the verbs `read`, `write`, `delete` and `run`.
+    services: List[str]
+    # What is sent a signal.
+    processes: List[str]
+    # What runs as another user.
+    privileged: List[str]
+    # Data that goes to the network or into a program that runs it.
+    flows: List[Flow]
     # Whether all of these lists are complete.
     certain: bool
 

@@ -62,10 +62,11 @@ pub(super) fn print_types(shapes: &SdkTypes, note: &str) -> String {
 }
 
 fn print_object(text: &mut String, object: &ObjectType) {
-    let is_keyword = |field: &ObjectField| field.name == "continue";
+    let is_keyword = |field: &ObjectField| matches!(field.name.as_str(), "continue" | "from");
     if object.fields.iter().any(is_keyword) {
         // A Python class cannot have a field of that name.
-        assert!(!object.fields.iter().any(|field| object.always_has(field)), "{}", object.name);
+        let total = object.fields.iter().all(|field| object.always_has(field));
+        assert!(total || !object.fields.iter().any(|field| object.always_has(field)), "{}", object.name);
         _ = write!(text, "\n\n# {0}\n{0} = TypedDict(\n    \"{0}\",\n    {{\n", object.name);
         for field in &object.fields {
             _ = writeln!(
@@ -76,7 +77,7 @@ fn print_object(text: &mut String, object: &ObjectType) {
                 type_expression(&field.field_type)
             );
         }
-        text.push_str("    },\n    total=False,\n)\n");
+        text.push_str(if total { "    },\n)\n" } else { "    },\n    total=False,\n)\n" });
         return;
     }
     let (always, maybe): (Vec<_>, Vec<_>) = object.fields.iter().partition(|field| object.always_has(field));

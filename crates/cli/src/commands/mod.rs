@@ -4,6 +4,7 @@ pub(crate) mod agents;
 pub(crate) mod checkpoints;
 pub(crate) mod completions;
 pub(crate) mod config;
+pub(crate) mod effects;
 pub(crate) mod extensions;
 pub(crate) mod hook_test;
 pub(crate) mod hooks;

@@ -13,6 +13,7 @@ mod compatibility;
 mod config;
 mod differential;
 mod doctor;
+mod effects;
 mod examples;
 mod extensions;
 mod fire;

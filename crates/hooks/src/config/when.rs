@@ -88,25 +88,38 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
 /// A kind of change to a repository, perhaps with what it is about: `discard`, `discard: branch *`.
 fn repository_pattern(text: &str) -> Result<StarPattern, String> {
     const CHANGES: [&str; 5] = ["index", "commit", "refs", "config", "discard"];
-    let kind = text.trim_start_matches('!').split(':').next().unwrap_or_default().trim();
-    match kind.contains('*') || CHANGES.contains(&kind) {
-        true => Ok(StarPattern::new(text)),
-        false => Err(format!("there is no change `{kind}`; there are {}", CHANGES.join(", "))),
+    let (mark, rest) = split_exception(text);
+    let (kind, what) = rest.split_once(':').map_or((rest, None), |(kind, what)| (kind, Some(what.trim())));
+    let kind = kind.trim();
+    if !kind.contains('*') && !CHANGES.contains(&kind) {
+        return Err(format!("there is no change `{kind}`; there are {}", CHANGES.join(", ")));
     }
+    Ok(StarPattern::new(&match what {
+        Some(what) => format!("{mark}{kind}: {what}"),
+        None => format!("{mark}{kind}"),
+    }))
 }
 
-/// `SERVICE:VERB`, with `*` in both.
+/// `SERVICE:VERB`, with `*` in both; a service alone means every verb.
 fn service_pattern(text: &str) -> Result<StarPattern, String> {
     const VERBS: [&str; 4] = ["read", "write", "delete", "run"];
-    let (service, verb) = text.trim_start_matches('!').split_once(':').unwrap_or((text, "*"));
-    let known = |name: &str| hookwright_analysis::programs::services().iter().any(|service| service.name == name);
+    let (mark, rest) = split_exception(text);
+    let (service, verb) = rest.split_once(':').unwrap_or((rest, "*"));
+    let (service, verb) = (service.trim(), verb.trim());
     if !verb.contains('*') && !VERBS.contains(&verb) {
         return Err(format!("there is no verb `{verb}`; there are {}", VERBS.join(", ")));
     }
-    if !service.contains('*') && !known(service) {
-        return Err(format!("there is no service `{service}`"));
+    let names = || hookwright_analysis::programs::services().iter().map(|service| service.name);
+    if !service.contains('*') && !names().any(|name| name == service) {
+        let near = nearest_name(service, names()).map(|near| format!(" (did you mean `{near}`?)"));
+        return Err(format!("there is no service `{service}`{}", near.unwrap_or_default()));
     }
-    Ok(StarPattern::new(&if text.contains(':') { text.to_owned() } else { format!("{text}:*") }))
+    Ok(StarPattern::new(&format!("{mark}{service}:{verb}")))
+}
+
+/// The `!` of an exception, and the pattern behind it.
+fn split_exception(text: &str) -> (&'static str, &str) {
+    text.strip_prefix('!').map_or(("", text), |rest| ("!", rest))
 }
 
 /// `"privileged": true`.
@@ -255,9 +268,12 @@ fn read_patterns<T>(
                 let text = text.unwrap_or_default();
                 let wrong = read
                     .error(element, format!("`{text}` is not a valid pattern: {problem}; {MATCHES_EVERY_CALL_NOTE}"));
-                read.report(
-                    wrong.help("patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`"),
-                );
+                let help = match name {
+                    "repository" => "such as `discard`, `discard: branch *`, `!index`",
+                    "services" => "such as `kubernetes:delete`, `*:write`, `!docker:read`",
+                    _ => "patterns are globs such as `src/**`, `**/*.lock`, `~/.ssh/**`, `!src/generated/**`",
+                };
+                read.report(wrong.help(help));
             }
             None => {
                 *broken = true;

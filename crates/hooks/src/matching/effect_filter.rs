@@ -126,7 +126,7 @@ impl EffectFilter {
             }
         }
         let changes = |patterns: &Vec<StarPattern>| {
-            let fits = |one: &&RepositoryEffect| texts_match(patterns, &[one.change.name(), &one.shown()]);
+            let fits = |one: &&RepositoryEffect| repository_matches(patterns, one);
             effects.repository.iter().find(fits).map(RepositoryEffect::shown)
         };
         if let Some(what) = repository.as_ref().and_then(changes) {
@@ -136,7 +136,10 @@ impl EffectFilter {
             return Some(MatchReason::Effect { aspect: Aspect::Privileged, what: what.clone() });
         }
         let flow = flows.as_ref().and_then(|patterns| {
-            effects.flows.iter().find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, place)))
+            effects
+                .flows
+                .iter()
+                .find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, &effects.reads, place)))
         });
         if let Some(flow) = flow {
             let what = format!("{} to {}", flow.from, flow.to);
@@ -229,6 +232,18 @@ impl PathGlob {
         path.ancestors().any(|path| self.full_matcher.is_match(path))
     }
 
+    /// Whether the glob is no exception and matches the path, or something in it if it is touched as a whole.
+    fn wants(&self, touched: &Touched, place: &CallPlace<'_>) -> bool {
+        let matches = || self.covers(touched, place) || (touched.deep && self.may_match_inside(touched, place));
+        !self.is_exception && matches()
+    }
+
+    /// Whether the glob is an exception that the whole path falls under.
+    fn excepts(&self, touched: &Touched, place: &CallPlace<'_>) -> bool {
+        let folder = || Some(self.dir_matcher.as_ref()?.is_match(self.relative(touched, place)?));
+        self.is_exception && (self.covers(touched, place) || folder() == Some(true))
+    }
+
     /// Whether the glob may match something inside the path.
     fn may_match_inside(&self, touched: &Touched, place: &CallPlace<'_>) -> bool {
         if let Some(path) = self.relative(touched, place) {
@@ -254,14 +269,8 @@ fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
 
 /// Whether globs match a path that is touched. A list of exceptions alone matches everything else.
 fn globs_match(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>) -> bool {
-    let mut wanted = globs.iter().filter(|glob| !glob.is_exception).peekable();
-    let is_wanted = wanted.peek().is_none()
-        || wanted.any(|glob| glob.covers(touched, place) || (touched.deep && glob.may_match_inside(touched, place)));
-    let is_excepted = |glob: &PathGlob| {
-        let folder = || Some(glob.dir_matcher.as_ref()?.is_match(glob.relative(touched, place)?));
-        glob.is_exception && (glob.covers(touched, place) || folder() == Some(true))
-    };
-    !globs.is_empty() && is_wanted && !globs.iter().any(is_excepted)
+    let is_wanted = globs.iter().all(|glob| glob.is_exception) || globs.iter().any(|glob| glob.wants(touched, place));
+    !globs.is_empty() && is_wanted && !globs.iter().any(|glob| glob.excepts(touched, place))
 }
 
 /// A text with `*` in it, or an exception if written as `!text`. Letter case does not count.
@@ -289,6 +298,19 @@ fn texts_match(patterns: &[StarPattern], texts: &[&str]) -> bool {
     !patterns.is_empty() && is_wanted && !patterns.iter().filter(|pattern| pattern.is_exception).any(means)
 }
 
+/// Whether patterns match a change of a repository, by its kind alone (`discard`) or with what it is about. A change of
+/// several things (`discard: branch a b`) falls under an exception only if each of them does.
+fn repository_matches(patterns: &[StarPattern], effect: &RepositoryEffect) -> bool {
+    let kind = effect.change.name();
+    let mut words = effect.what.split_whitespace();
+    let sort = words.next().unwrap_or_default();
+    let mut texts: Vec<String> = words.map(|word| format!("{kind}: {sort} {word}")).collect();
+    if texts.is_empty() {
+        texts.push(effect.shown());
+    }
+    texts.iter().any(|text| texts_match(patterns, &[kind, text]))
+}
+
 /// Where data comes from and where it goes: `{ "from": ["~/.ssh/**", "env"], "to": "network" }`.
 pub(crate) struct FlowPattern {
     /// Files that the data comes from; other sources are told by name.
@@ -307,18 +329,33 @@ impl FlowPattern {
             || text.starts_with("network:")
     }
 
-    fn matches(&self, flow: &Flow, place: &CallPlace<'_>) -> bool {
-        let kind = |text: &'_ str| text.split(':').next().unwrap_or(text).to_owned();
-        let from = match &flow.path {
-            Some(path) => {
-                let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep: false };
-                globs_match(&self.files, &touched, place) || self.names.iter().any(|name| name.text == "*")
-            }
-            None => texts_match(&self.names, &[&flow.from, &kind(&flow.from)]),
-        };
-        let anything = self.files.is_empty() && self.names.is_empty();
-        (from || anything) && (self.to.is_empty() || texts_match(&self.to, &[&flow.to, &kind(&flow.to)]))
+    /// Whether a flow is meant. What is read as a whole tree may hold everything that a glob in it matches.
+    fn matches(&self, flow: &Flow, reads: &[Touched], place: &CallPlace<'_>) -> bool {
+        let to = [flow.to.as_str(), flow_kind(&flow.to)];
+        self.matches_source(flow, reads, place) && (self.to.is_empty() || texts_match(&self.to, &to))
     }
+
+    fn matches_source(&self, flow: &Flow, reads: &[Touched], place: &CallPlace<'_>) -> bool {
+        let is_wanted_at_all =
+            self.files.iter().any(|glob| !glob.is_exception) || self.names.iter().any(|name| !name.is_exception);
+        let Some(path) = &flow.path else {
+            let from = [flow.from.as_str(), flow_kind(&flow.from)];
+            let means = |name: &&StarPattern| from.iter().any(|text| name.matches(text));
+            let (exceptions, wanted): (Vec<_>, Vec<_>) = self.names.iter().partition(|name| name.is_exception);
+            return (!is_wanted_at_all || wanted.iter().any(means)) && !exceptions.iter().any(means);
+        };
+        let deep = reads.iter().any(|one| one.deep && one.path == *path);
+        let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep };
+        let means_all = |is_exception| self.names.iter().any(|one| one.is_exception == is_exception && one.text == "*");
+        let is_wanted =
+            !is_wanted_at_all || means_all(false) || self.files.iter().any(|glob| glob.wants(&touched, place));
+        is_wanted && !means_all(true) && !self.files.iter().any(|glob| glob.excepts(&touched, place))
+    }
+}
+
+/// `network` of `network:HOST`.
+fn flow_kind(text: &str) -> &str {
+    text.split(':').next().unwrap_or(text)
 }
 
 /// The first words of a command, with `*` in them, or an exception if it starts with `!`. Words that start with a sign

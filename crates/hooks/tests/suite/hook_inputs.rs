@@ -114,8 +114,10 @@ async fn tool_events_carry_name_arguments_and_result() {
     let expected = json!({"tool_name": "mcp__git__log", "tool_input": {"n": 1},
         "tool_response": {"llmContent": "ok", "returnDisplay": "ok"}, "mcp_context": {"server_name": "git"},
         "original_request_name": "first", "tool_use_id": "call-1", "requested_by": "hook",
-        "effects": {"commands": [], "reads": [], "writes": [], "deletes": [], "network": [], "certain": false,
-            "unsure": ["commands", "reads", "writes", "deletes", "network"]}});
+        "effects": {"commands": [], "reads": [], "writes": [], "deletes": [], "network": [],
+            "repository": [], "services": [], "processes": [], "privileged": [], "flows": [], "certain": false,
+            "unsure": ["commands", "reads", "writes", "deletes", "network", "repository", "services", "processes",
+                "privileged", "flows"]}});
     assert_eq!(hook_input_of(&after).await, into_object(expected));
 }
 

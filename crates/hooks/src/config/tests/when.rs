@@ -41,6 +41,44 @@ fn an_invalid_when_is_reported_and_matches_every_call() {
 }
 
 #[test]
+fn a_when_takes_every_kind_of_effect() {
+    for when in [
+        r#"{"repository": ["discard", "discard: branch *", "!index", "*"]}"#,
+        r#"{"services": ["kubernetes:delete", "*:write", "!docker:read", "kubernetes", "*"]}"#,
+        r#"{"processes": ["*", "!self"], "privileged": true}"#,
+        r#"{"flows": [{"from": ["~/.ssh/**", "**/.env", "env", "env:TOKEN", "clipboard"], "to": "network"}]}"#,
+        r#"{"flows": [{"from": "env", "to": ["network:*.example.com", "run"]}, {}]}"#,
+        r#"{"privileged": null, "flows": null}"#,
+    ] {
+        assert_eq!(diagnose_when(when), "", "{when}");
+    }
+}
+
+#[test]
+fn an_unknown_change_service_or_verb_is_reported() {
+    assert_snapshot!(diagnose_when(r#"{"repository": ["drop"]}"#), @"settings.json:1:52: error: `drop` is not a valid pattern: there is no change `drop`; there are index, commit, refs, config, discard; it counts as matching every call (such as `discard`, `discard: branch *`, `!index`)");
+    assert_snapshot!(diagnose_when(r#"{"repository": ["!drop: branch *"]}"#), @"settings.json:1:52: error: `!drop: branch *` is not a valid pattern: there is no change `drop`; there are index, commit, refs, config, discard; it counts as matching every call (such as `discard`, `discard: branch *`, `!index`)");
+    assert_snapshot!(diagnose_when(r#"{"repository": "discard"}"#), @r#"settings.json:1:51: error: `repository` should be an array of patterns, not a string; it counts as matching every call; expected ["…"]"#);
+    assert_snapshot!(diagnose_when(r#"{"services": ["kubernete:delete"]}"#), @"settings.json:1:50: error: `kubernete:delete` is not a valid pattern: there is no service `kubernete` (did you mean `kubernetes`?); it counts as matching every call (such as `kubernetes:delete`, `*:write`, `!docker:read`)");
+    assert_snapshot!(diagnose_when(r#"{"services": ["!nonesuch"]}"#), @"settings.json:1:50: error: `!nonesuch` is not a valid pattern: there is no service `nonesuch`; it counts as matching every call (such as `kubernetes:delete`, `*:write`, `!docker:read`)");
+    assert_snapshot!(diagnose_when(r#"{"services": ["kubernetes:remove"]}"#), @"settings.json:1:50: error: `kubernetes:remove` is not a valid pattern: there is no verb `remove`; there are read, write, delete, run; it counts as matching every call (such as `kubernetes:delete`, `*:write`, `!docker:read`)");
+    assert_snapshot!(diagnose_when(r#"{"services": [true]}"#), @"settings.json:1:50: error: `services` should hold patterns, not a boolean; it counts as matching every call; expected a string that is not empty");
+    assert_snapshot!(diagnose_when(r#"{"processes": [1]}"#), @"settings.json:1:51: error: `processes` should hold patterns, not a number; it counts as matching every call; expected a string that is not empty");
+}
+
+#[test]
+fn a_wrong_privileged_or_flow_is_reported() {
+    assert_snapshot!(diagnose_when(r#"{"privileged": false}"#), @"settings.json:1:51: error: `privileged` can only be true in a `when`; it counts as matching every call; expected true");
+    assert_snapshot!(diagnose_when(r#"{"privileged": ["sudo"]}"#), @"settings.json:1:51: error: `privileged` can only be true in a `when`; it counts as matching every call; expected true");
+    assert_snapshot!(diagnose_when(r#"{"flows": "env"}"#), @r#"settings.json:1:46: error: `flows` should be an array, not a string; it counts as matching every call; expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#);
+    assert_snapshot!(diagnose_when(r#"{"flows": ["env"]}"#), @r#"settings.json:1:47: error: a flow has `from` and `to`; it counts as matching every call; expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#);
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"form": "env"}]}"#), @r#"settings.json:1:47: error: a flow has `from` and `to`; it counts as matching every call; expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#);
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"from": 1}]}"#), @"settings.json:1:56: error: `from` should hold patterns, not a number; it counts as matching every call; expected a string that is not empty");
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"from": ["../x"]}]}"#), @"settings.json:1:57: error: `../x` is not a valid pattern: `..` leads out of the folder where it begins; it counts as matching every call");
+    assert_snapshot!(diagnose_when(r#"{"flows": [{"to": [""]}]}"#), @"settings.json:1:55: error: `to` should hold patterns, not a string; it counts as matching every call; expected a string that is not empty");
+}
+
+#[test]
 fn a_when_needs_a_tool_call() {
     let text =
         r#"{"hooks": {"BeforeAgent": [{"when": {"writes": ["x"]}, "hooks": [{"type": "command", "command": "x"}]}]}}"#;
