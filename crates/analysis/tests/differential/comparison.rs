@@ -15,6 +15,9 @@ const GIT_SETTINGS: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", 
 pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixture: &Fixture) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for event in events {
+        if is_part_of_change(told, event, events, fixture) || fixture.is_unchanged(event) {
+            continue;
+        }
         if let Some(list) = missing_from(command, told, event, fixture) {
             let shown = event.path.strip_prefix(&fixture.root).unwrap_or(&event.path).display();
             let line = format!("{list} lacks {shown}: {} did {}", event.program, event.call);
@@ -24,6 +27,14 @@ pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixtu
         }
     }
     found
+}
+
+/// Whether a file is read only because it is changed: the old archive, the file that a patch is applied to.
+fn is_part_of_change(told: &Effects, event: &Event, events: &[Event], fixture: &Fixture) -> bool {
+    let changes = |other: &Event| other.pid == event.pid && other.path == event.path && other.kind != EventKind::Read;
+    // lz4 looks whether its target is there.
+    let is_old = fixture.files.contains(&event.path) || event.program.ends_with("lz4");
+    event.kind == EventKind::Read && (events.iter().any(changes) || (is_old && covers(&told.writes, event)))
 }
 
 /// The list that an event should be in and is not.
@@ -81,6 +92,16 @@ fn covers(list: &[Touched], event: &Event) -> bool {
     list.iter().any(|told| {
         // Directories are made on the way to a file.
         let on_the_way = event.kind == EventKind::MakeDirectory && told.path.starts_with(&event.path);
-        told.path == event.path || on_the_way || (told.deep && event.path.starts_with(&told.path))
+        told.path == event.path
+            || on_the_way
+            || is_template(&told.path, &event.path)
+            || (told.deep && event.path.starts_with(&told.path))
     })
+}
+
+/// Whether a path is one of `name.XXXXXX`.
+fn is_template(template: &Path, path: &Path) -> bool {
+    let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let start = name(template).split_once("XXX").map(|(start, _)| start.to_owned());
+    template.parent() == path.parent() && start.is_some_and(|start| name(path).starts_with(&start))
 }

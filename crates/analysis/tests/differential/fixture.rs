@@ -7,11 +7,12 @@ use std::collections::{HashMap, HashSet};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::sandbox;
+use crate::trace::Event;
 
-const MAX_COMMAND_TIME: Duration = Duration::from_secs(4);
+const MAX_COMMAND_TIME: Duration = Duration::from_secs(2);
 const SET_UP_TIME: Duration = Duration::from_secs(60);
 
 /// The system calls that are traced; `?` lets one be missing on this machine.
@@ -51,6 +52,8 @@ ln -s missing broken
 ln -s ../out olink
 ln -s ../out/o.txt o.link
 ln n.txt hard.txt
+ln -s ../../../out/o.txt d/deep/inner
+ln -s ../g g/up
 tar cf arc.tar b.txt d
 tar czf arc.tar.gz b.txt d
 printf 'zipped\n' | gzip > z.gz
@@ -58,7 +61,7 @@ md5sum b.txt a.txt > sums.md5
 ! command -v bzip2 >/dev/null || printf 'zipped\n' | bzip2 > z.bz2
 ! command -v xz >/dev/null || printf 'zipped\n' | xz > z.xz
 ! command -v zip >/dev/null || zip -qr arc.zip b.txt d
-git init -q -b main
+git init -q -b main --template=
 git add a.txt b.txt d list.txt
 git commit -qm first
 git branch feature
@@ -75,7 +78,8 @@ git stash -q
 printf 'changed\n' >> b.txt
 printf 'staged\n' > staged.txt
 git add staged.txt
-git clone -q --bare . ../out/remote.git
+git gc -q
+git clone -q --bare --template= . ../out/remote.git
 git remote add origin ../out/remote.git
 "#;
 
@@ -88,6 +92,7 @@ pub(crate) struct Fixture {
     pub(crate) directories: HashSet<PathBuf>,
     pub(crate) files: HashSet<PathBuf>,
     pub(crate) links: HashMap<PathBuf, PathBuf>,
+    times: HashMap<PathBuf, SystemTime>,
     index: Vec<u8>,
 }
 
@@ -114,6 +119,7 @@ impl Fixture {
             directories: HashSet::new(),
             files: HashSet::new(),
             links: HashMap::new(),
+            times: HashMap::new(),
             index: Vec::new(),
         };
         let mut script = fixture.command("sh");
@@ -166,9 +172,15 @@ impl Fixture {
             } else if kind.is_dir() {
                 self.scan(&path);
             } else {
+                self.times.extend(modified(&path).map(|time| (path.clone(), time)));
                 self.files.insert(path);
             }
         }
+    }
+
+    /// Whether a file was only opened for writing, and is as it was.
+    pub(crate) fn is_unchanged(&self, event: &Event) -> bool {
+        event.may_change && modified(&event.path).is_none_or(|time| self.times.get(&event.path) == Some(&time))
     }
 
     /// What git's index holds, without times.
@@ -213,4 +225,8 @@ impl Fixture {
         let bytes = std::fs::read(&trace).unwrap_or_default();
         FinishedRun { trace: String::from_utf8_lossy(&bytes).into_owned(), timed_out: ended.is_none() }
     }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.symlink_metadata().ok()?.modified().ok()
 }

@@ -26,7 +26,9 @@ pub(crate) struct Event {
     pub(crate) program: String,
     /// The system call.
     pub(crate) call: String,
-    pid: u32,
+    pub(crate) pid: u32,
+    /// Whether a file that was there was opened for writing, which need not change it.
+    pub(crate) may_change: bool,
 }
 
 /// What a trace tells of files below the fixture's root, and of connections.
@@ -59,7 +61,18 @@ pub(crate) fn events(trace: &str, fixture: &Fixture) -> Vec<Event> {
         }
         replay.call(pid, &call, &parents);
     }
-    replay.events
+    without_replaced(replay.events)
+}
+
+/// Events without the removal of files that the same process then makes anew: those are changed.
+fn without_replaced(events: Vec<Event>) -> Vec<Event> {
+    let is_replaced = |at: usize, removed: &Event| {
+        let makes =
+            |event: &Event| event.kind == EventKind::Write && event.pid == removed.pid && event.path == removed.path;
+        removed.kind == EventKind::Delete && events[at + 1..].iter().any(makes)
+    };
+    let kept = events.iter().enumerate().filter(|(at, event)| !is_replaced(*at, event)).map(|(_, event)| event.clone());
+    kept.collect()
 }
 
 /// Whole calls in the order in which they ended, with the process.
@@ -298,7 +311,7 @@ impl Replay<'_> {
             return;
         }
         let program = self.actor(pid).1;
-        self.events.push(Event { kind, path: path.to_owned(), program, call: call.to_owned(), pid });
+        self.events.push(Event { kind, path: path.to_owned(), program, call: call.to_owned(), pid, may_change: false });
         // What happens to one name of a file happens to the other.
         if matches!(kind, EventKind::Read | EventKind::Write)
             && let Some(other) = self.aliases.get(path).cloned()
@@ -319,9 +332,11 @@ impl Replay<'_> {
         if has("O_PATH") || has("O_DIRECTORY") || has("O_TMPFILE") || self.directories.contains(&path) {
             return;
         }
-        let creates = has("O_CREAT") && !self.present.contains(&path);
-        if has("O_WRONLY") || has("O_RDWR") || has("O_TRUNC") || creates {
+        if has("O_WRONLY") || has("O_RDWR") || has("O_TRUNC") || has("O_CREAT") {
+            let may_change = self.present.contains(&path) && !has("O_TRUNC");
+            let before = self.events.len();
             self.write(pid, call, Some(path));
+            self.events[before..].iter_mut().for_each(|event| event.may_change = may_change);
         } else {
             self.add(EventKind::Read, pid, call, &path);
         }
