@@ -21,7 +21,7 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 17] = [
+const CODE_ROLES: [&str; 23] = [
     "fzf-bind",
     "plain-read",
     "plain-write",
@@ -39,6 +39,12 @@ const CODE_ROLES: [&str; 17] = [
     "rev",
     "assignment",
     "directory",
+    "zip-archive",
+    "zip-archive-read",
+    "gzip-read",
+    "gzip-delete",
+    "followed-tree",
+    "compared",
 ];
 
 /// Compiles files, given as names and texts.

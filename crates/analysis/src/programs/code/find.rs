@@ -134,7 +134,17 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             "find follows links",
         );
     }
+    let outer = std::mem::replace(&mut call.interpreter.tree_links, follows || !finds_only_files(&words[end..]));
     expression(call, &words[end..], &roots);
+    call.interpreter.tree_links = outer;
+}
+
+/// Whether an expression surely holds for files only: `-type f` that no operator takes back.
+fn finds_only_files(words: &[Argument]) -> bool {
+    let is = |word: &Argument, texts: &[&str]| word.text().is_some_and(|text| texts.contains(&text));
+    let before_action = words.iter().take_while(|word| !is(word, &["-exec", "-execdir", "-ok", "-okdir"])).cloned().collect::<Vec<_>>();
+    let takes_back = words.iter().any(|word| is(word, &["-o", "-or", "!", "-not", ","]));
+    !takes_back && before_action.windows(2).any(|pair| is(&pair[0], &["-type"]) && is(&pair[1], &["f"]))
 }
 
 fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
