@@ -261,7 +261,7 @@ const REVISIONS: &[&str] = &[
     "@",
 ];
 
-/// What is known about the shell at a point: nothing but how deep the command is nested.
+/// Makes the command of each case.
 pub(crate) struct Generator {
     root: String,
     programs: Vec<(&'static str, Program)>,
