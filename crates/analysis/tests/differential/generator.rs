@@ -294,7 +294,7 @@ impl Generator {
             return self.simple(None);
         }
         let depth = depth - 1;
-        match self.random.below(34) {
+        match self.random.below(52) {
             0 => format!("{} | {}", self.script(depth), self.simple(Some(String::new()))),
             1 => format!("{} && {}", self.script(depth), self.script(depth)),
             2 => format!("{} || {}", self.script(depth), self.script(depth)),
@@ -347,6 +347,7 @@ impl Generator {
             29 => format!("cp {} new1 && {}", self.file(), self.simple(Some("new1".to_owned()))),
             30 => format!("! {} || {}", self.script(0), self.script(depth)),
             31 => format!("[[ -d {} ]] && {}", self.directory(), self.script(depth)),
+            33..=50 => self.rarer_script(depth),
             32 => format!("set -- {} {}; {}", self.operand(), self.operand(), self.simple(Some("\"$@\"".to_owned()))),
             _ => format!(
                 "x={}; {}",
@@ -356,6 +357,91 @@ impl Generator {
                 ))
             ),
         }
+    }
+
+    fn rarer_script(&mut self, depth: usize) -> String {
+        let shell = match self.random.below(44) {
+            0 => "cd() { :; }; cd d; SCRIPT",
+            1 => "cd DIR </nonexistent; SCRIPT",
+            2 => "cd d; cd -; SCRIPT",
+            3 => "pushd DIR >/dev/null; SCRIPT; popd; SCRIPT",
+            4 => "cd d && cd \"$OLDPWD\" && SCRIPT",
+            5 => "read -r f < list.txt; SIMPLE:\"$f\"",
+            6 => "read < list.txt; SIMPLE:\"$REPLY\"",
+            7 => "mapfile -t f < list.txt; SIMPLE:\"${f[1]}\"",
+            8 => "printf -v f '%s.txt' b; SIMPLE:\"$f\"",
+            9 => "x=(b.txt d/e.txt); SIMPLE:\"${x[@]}\"",
+            10 => "SIMPLE: <<< \"$(cat FILE)\"",
+            11 => "SIMPLE:<(cat FILE)",
+            12 => "SIMPLE: > >(tee NEW)",
+            13 => "SCRIPT & wait",
+            14 => "exec > NEW; SCRIPT",
+            15 => "set -e; SCRIPT; SCRIPT",
+            16 => "shopt -s dotglob nullglob; SIMPLE:d/*",
+            17 => "IFS=.; f=b.txt; SIMPLE:$f",
+            18 => ". ./x.sh; SCRIPT",
+            19 => "source x.sh FILE",
+            20 => "bash x.sh; SCRIPT",
+            21 => "command SIMPLE:FILE",
+            22 => "\\SIMPLE:FILE",
+            23 => "trap 'SCRIPTQ' EXIT; SCRIPT",
+            24 => "trap -- 'SCRIPTQ' EXIT",
+            25 => "n=1; ((n++)); SIMPLE:new$n",
+            26 => "n=$((1 + 1)); SIMPLE:new$n",
+            27 => "declare -i n=1+1; SIMPLE:new$n",
+            28 => "for ((i = 1; i < 3; i++)); do SIMPLE:new$i; done",
+            29 => "true b.txt; SIMPLE:$_",
+            30 => "x=b.txt; SIMPLE:\"${x/b/a}\"",
+            31 => "x=b.txt; SIMPLE:\"${x:0:1}.txt\"",
+            32 => "alias cat=rm; SIMPLE:FILE",
+            33 => "x=a.txt x=$x SIMPLE:FILE; echo \"$x\" | xargs SIMPLE:",
+            34 => "run() { local f=$1; SIMPLE:\"$f\"; return; SCRIPT; }; run FILE FILE",
+            35 => "HOME=DIR; cd; SCRIPT",
+            36 => "CDPATH=d; cd deep; SCRIPT",
+            37 => "f=NEW; SIMPLE:FILE > \"$f\"; SIMPLE:\"$f\"",
+            38 => "until SIMPLE:FILE; do SCRIPT; break; done",
+            39 => "mv d new1; SIMPLE:new1/e.txt",
+            40 => "rm dlink; mkdir dlink; cd dlink && SCRIPT",
+            41 => "cp -r d new1 && cd new1 && SCRIPT",
+            42 => "cp -P dlink new1; SIMPLE:new1/new",
+            _ => "SIMPLE:FILE 3> NEW >&3 2>&1",
+        };
+        let mut text = shell.to_owned();
+        // One place after the other, so that each has another filling.
+        while let Some((at, mark)) = ["SCRIPTQ", "SCRIPT", "DIR", "FILE", "NEW"]
+            .iter()
+            .filter_map(|mark| text.find(mark).map(|at| (at, *mark)))
+            .min_by_key(|(at, mark)| (*at, std::cmp::Reverse(mark.len())))
+        {
+            let filling = match mark {
+                "SCRIPTQ" => self.script(0).replace('\'', "'\\''"),
+                "SCRIPT" => self.script(depth),
+                "DIR" => self.directory(),
+                "FILE" => self.file(),
+                _ => self.new_name(),
+            };
+            text.replace_range(at..at + mark.len(), &filling);
+        }
+        while let Some(at) = text.find("SIMPLE:") {
+            let start = at + "SIMPLE:".len();
+            // The operand goes up to a space or `;` outside of quotes and parentheses.
+            let (mut depth, mut quoted) = (0, false);
+            let length = text[start..].find(|char: char| {
+                match char {
+                    '"' | '\'' => quoted = !quoted,
+                    '(' => depth += 1,
+                    ')' => depth -= 1,
+                    ' ' | ';' if depth == 0 && !quoted => return true,
+                    _ => {}
+                }
+                false
+            });
+            let end = length.map_or(text.len(), |length| start + length);
+            let operand = text[start..end].to_owned();
+            let call = self.simple(Some(operand));
+            text.replace_range(at..end, &call);
+        }
+        text
     }
 
     fn file(&mut self) -> String {
