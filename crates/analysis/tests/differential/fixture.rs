@@ -4,6 +4,8 @@
 //! directory, and `ROOT/tmp` is for temporary files, which are not compared.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +15,7 @@ use crate::sandbox;
 use crate::trace::Event;
 
 const MAX_COMMAND_TIME: Duration = Duration::from_secs(2);
+const MAX_TRACE_BYTES: u64 = 64 << 20;
 const SET_UP_TIME: Duration = Duration::from_secs(60);
 
 /// The system calls that are traced; `?` lets one be missing on this machine.
@@ -186,8 +189,10 @@ impl Fixture {
     /// What git's index holds, without times.
     fn index(&self) -> Vec<u8> {
         let mut git = self.command("git");
-        git.args(["ls-files", "-s"]).current_dir(self.work()).stdout(Stdio::piped());
-        git.output().map(|output| output.stdout).unwrap_or_default()
+        let listing = self.directory.join("index");
+        git.args(["ls-files", "-s"]).current_dir(self.work()).stdout(File::create(&listing).unwrap());
+        sandbox::wait(&mut git.spawn().unwrap(), SET_UP_TIME);
+        contents(&listing)
     }
 
     /// Whether git's index holds something else than before the command.
@@ -222,9 +227,15 @@ impl Fixture {
         command.args(["-f", "-qq", "-y", "-s", "4096", "-e", "signal=none", "-e", TRACED, "-o"]).arg(&trace);
         command.args(["bash", "-c", text]).current_dir(self.work());
         let ended = sandbox::wait(&mut command.spawn().unwrap(), MAX_COMMAND_TIME);
-        let bytes = std::fs::read(&trace).unwrap_or_default();
+        let bytes = contents(&trace);
         FinishedRun { trace: String::from_utf8_lossy(&bytes).into_owned(), timed_out: ended.is_none() }
     }
+}
+
+fn contents(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MAX_TRACE_BYTES).read_to_end(&mut bytes));
+    read.map(|_| bytes).unwrap_or_default()
 }
 
 fn modified(path: &Path) -> Option<SystemTime> {

@@ -4,6 +4,7 @@ use hookwright_analysis::programs::Programs;
 use hookwright_analysis::programs::spec::{Body, Count, Effect, OptionSpec, Program, Role, Syntax};
 
 use crate::random::Random;
+use crate::sandbox;
 
 /// Programs that only touch files that they are told, and that end.
 const PROGRAMS: &[&str] = &[
@@ -270,11 +271,8 @@ pub(crate) struct Generator {
 
 impl Generator {
     pub(crate) fn new(root: &str) -> Self {
-        let path = std::env::var("PATH").unwrap_or_default();
-        let installed =
-            |name: &str| path.split(':').any(|directory| std::path::Path::new(directory).join(name).exists());
         let known = |name: &'static str| Programs::BUILT_IN.find(name).cloned().map(|program| (name, program));
-        let programs = PROGRAMS.iter().copied().filter(|name| installed(name)).filter_map(known).collect();
+        let programs = PROGRAMS.iter().copied().filter(|name| sandbox::is_installed(name)).filter_map(known).collect();
         Generator { root: root.to_owned(), programs, random: Random::new(0) }
     }
 

@@ -9,7 +9,7 @@
 //! The commands run in namespaces of their own, without a network, where everything but that directory is read-only.
 //! Without `strace` or such namespaces the test is skipped aloud.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "a test and its report")]
 
 mod comparison;
 mod fixture;

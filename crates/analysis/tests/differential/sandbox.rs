@@ -2,13 +2,14 @@
 //! directory.
 
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 const DIRECTORY_VARIABLE: &str = "DIFFERENTIAL_DIRECTORY";
 /// What the set-up of the sandbox ends with if it can't be had.
 const UNAVAILABLE: i32 = 97;
 const GRACE: Duration = Duration::from_secs(60);
+const KILL_TIME: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(2);
 
 /// `$1` is this test's program, `$2` its name, `$3` the directory.
@@ -30,8 +31,7 @@ pub(crate) fn inner_directory() -> Option<PathBuf> {
 /// Runs a test of this program in a sandbox; an error says why there is none.
 pub(crate) fn run_this_test(name: &str, limit: Duration) -> Result<(), String> {
     for program in ["strace", "unshare", "git"] {
-        let found = Command::new("sh").args(["-c", "command -v \"$1\" >/dev/null", "sh", program]).status();
-        if !found.is_ok_and(|status| status.success()) {
+        if !is_installed(program) {
             return Err(format!("{program} is not installed"));
         }
     }
@@ -55,6 +55,12 @@ pub(crate) fn run_this_test(name: &str, limit: Duration) -> Result<(), String> {
     }
 }
 
+/// Whether a program is in one of the directories of `PATH`.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).exists())
+}
+
 /// Waits for a process; one that does not end in time is killed.
 pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + limit;
@@ -65,9 +71,14 @@ pub(crate) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
         if Instant::now() >= deadline {
             // The group, if it leads one.
             let group = format!("-{}", child.id());
-            let _ = Command::new("kill").args(["-KILL", "--", &group]).stderr(std::process::Stdio::null()).status();
+            let killer = Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).spawn();
             let _ = child.kill();
-            let _ = child.wait();
+            for ended in [Some(child), killer.ok().as_mut()].into_iter().flatten() {
+                let deadline = Instant::now() + KILL_TIME;
+                while Instant::now() < deadline && matches!(ended.try_wait(), Ok(None)) {
+                    std::thread::sleep(POLL);
+                }
+            }
             return None;
         }
         std::thread::sleep(POLL);
