@@ -373,7 +373,9 @@ impl Replay<'_> {
 
     fn remove(&mut self, pid: u32, call: &str, path: Option<PathBuf>) {
         let Some(path) = path else { return };
-        if !self.forget_temporary(pid, &path) {
+        // A program that fails removes its output by name, even if the name is a link.
+        let is_own_output = self.created.get(&self.resolve(&path, true)) == Some(&self.actor(pid));
+        if !self.forget_temporary(pid, &path) && !is_own_output {
             self.add(EventKind::Delete, pid, call, &path);
         }
         self.vanish(&path);
