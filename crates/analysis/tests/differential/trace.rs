@@ -142,7 +142,8 @@ fn arguments(call: &str) -> Vec<String> {
 
 /// The text of a quoted argument.
 fn unquoted(argument: &str) -> Option<String> {
-    let inner = argument.strip_prefix('"')?.strip_suffix('"')?;
+    // A call that was interrupted has a space before its end.
+    let inner = argument.trim_end().strip_prefix('"')?.strip_suffix('"')?;
     let mut text = String::new();
     let mut chars = inner.chars();
     while let Some(char) = chars.next() {
@@ -428,4 +429,14 @@ impl Replay<'_> {
             }
         }
     }
+}
+
+#[test]
+fn a_call_that_was_interrupted_is_read_whole() {
+    let trace = "7 rename(\"a\", \"b\" <unfinished ...>\n8 getpid() = 8\n7 <... rename resumed>)   = 0\n";
+    let calls = completed_calls(trace);
+    assert_eq!(calls.iter().map(|(pid, _)| *pid).collect::<Vec<_>>(), [8, 7]);
+    let (_, call) = &calls[1];
+    assert_eq!(result(call), Some("0"));
+    assert_eq!(arguments(call).iter().filter_map(|text| unquoted(text)).collect::<Vec<_>>(), ["a", "b"]);
 }
