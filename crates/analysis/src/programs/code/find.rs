@@ -124,7 +124,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let end = words[at..].iter().position(begins).map_or(words.len(), |length| at + length);
     let roots = if at == end { vec![Argument::known(".")] } else { words[at..end].to_vec() };
     follows |= words[end..].iter().any(|word| word.text() == Some("-follow"));
-    if words[end..].iter().any(|word| matches!(word.text(), Some("-help" | "--help" | "-version" | "--version"))) {
+    // Further on such a word may be the value of a test, or a word of a command.
+    if words.len() == 1 && matches!(words[0].text(), Some("-help" | "--help" | "-version" | "--version")) {
         return;
     }
     roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
