@@ -24,6 +24,8 @@ pub(crate) struct Event {
     pub(crate) path: PathBuf,
     /// The program that did it.
     pub(crate) program: String,
+    /// Whether the words of that program name the file.
+    pub(crate) is_named: bool,
     /// The system call.
     pub(crate) call: String,
     pub(crate) pid: u32,
@@ -56,7 +58,7 @@ pub(crate) fn events(trace: &str, fixture: &Fixture) -> Vec<Event> {
     for (pid, call) in calls {
         if !replay.processes.contains_key(&pid) {
             let parent = parents.get(&pid).and_then(|parent| replay.processes.get(parent)).cloned();
-            let first = ProcessState { cwd: fixture.work(), program: "bash".to_owned() };
+            let first = ProcessState { cwd: fixture.work(), program: "bash".to_owned(), words: String::new() };
             replay.processes.insert(pid, parent.unwrap_or(first));
         }
         replay.call(pid, &call, &parents);
@@ -170,6 +172,8 @@ fn descriptor_path(argument: &str) -> Option<PathBuf> {
 struct ProcessState {
     cwd: PathBuf,
     program: String,
+    /// The program's words, as they are printed.
+    words: String,
 }
 
 struct Replay<'f> {
@@ -208,6 +212,7 @@ impl Replay<'_> {
             "execve" => {
                 let program = unquoted(arg(0)).unwrap_or_default();
                 if let Some(state) = self.processes.get_mut(&pid) {
+                    state.words = arg(1).to_owned();
                     state.program = program.rsplit('/').next().unwrap_or_default().to_owned();
                 }
             }
@@ -312,7 +317,17 @@ impl Replay<'_> {
             return;
         }
         let program = self.actor(pid).1;
-        self.events.push(Event { kind, path: path.to_owned(), program, call: call.to_owned(), pid, may_change: false });
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let is_named = self.processes.get(&pid).is_some_and(|state| state.words.contains(&name));
+        self.events.push(Event {
+            kind,
+            path: path.to_owned(),
+            program,
+            is_named,
+            call: call.to_owned(),
+            pid,
+            may_change: false,
+        });
         // What happens to one name of a file happens to the other.
         if matches!(kind, EventKind::Read | EventKind::Write)
             && let Some(other) = self.aliases.get(path).cloned()
