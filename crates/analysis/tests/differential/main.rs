@@ -141,7 +141,7 @@ impl DifferentialRun {
         effects_of_command(
             command,
             &place,
-            Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: place.home },
+            Environment { disk: &RealDisk, programs: &Programs::BUILT_IN, home: place.home, variable: None },
         )
     }
 
