@@ -21,7 +21,7 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 23] = [
+const CODE_ROLES: [&str; 24] = [
     "fzf-bind",
     "plain-read",
     "plain-write",
@@ -45,6 +45,7 @@ const CODE_ROLES: [&str; 23] = [
     "gzip-delete",
     "followed-tree",
     "compared",
+    "file-write",
 ];
 
 /// Compiles files, given as names and texts.

@@ -247,7 +247,8 @@ impl<'c, 'a> Call<'c, 'a> {
             let (now, rest) = left.split_at(count);
             for word in now {
                 // Programs whose operands are all written take `-` for a file of this name, not for their output.
-                let writes = matches!(operand.count, Count::Any | Count::Some) && operand.roles.iter().any(|role| matches!(role, Role::Path(Access::Write, _)));
+                let writes = matches!(operand.count, Count::Any | Count::Some)
+                    && operand.roles.iter().any(|role| matches!(role, Role::Path(Access::Write, _)));
                 match writes && word.text() == Some("-") {
                     true => self.touch(Access::Write, &Argument::known("./-"), Depth::Itself),
                     false => self.roles(&operand.roles, word),

@@ -118,7 +118,9 @@ pub(super) fn gzip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     let is_other = ["bz", "xz", "lz", "zst"].iter().any(|part| call.name.contains(part));
     let is_whole = ENDINGS.iter().chain(&[".tgz", ".taz"]).any(|ending| text.ends_with(ending));
     if unpacks && !is_other && !is_whole && !is_there(call, &text) {
-        ENDINGS.iter().for_each(|ending| call.touch(access, &Argument::known(format!("{text}{ending}")), Depth::Itself));
+        ENDINGS
+            .iter()
+            .for_each(|ending| call.touch(access, &Argument::known(format!("{text}{ending}")), Depth::Itself));
     }
 }
 

@@ -143,7 +143,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 /// Whether an expression surely holds for files only: `-type f` that no operator takes back.
 fn finds_only_files(words: &[Argument]) -> bool {
     let is = |word: &Argument, texts: &[&str]| word.text().is_some_and(|text| texts.contains(&text));
-    let before_action = words.iter().take_while(|word| !is(word, &["-exec", "-execdir", "-ok", "-okdir"])).cloned().collect::<Vec<_>>();
+    let before_action =
+        words.iter().take_while(|word| !is(word, &["-exec", "-execdir", "-ok", "-okdir"])).cloned().collect::<Vec<_>>();
     let takes_back = words.iter().any(|word| is(word, &["-o", "-or", "!", "-not", ","]));
     !takes_back && before_action.windows(2).any(|pair| is(&pair[0], &["-type"]) && is(&pair[1], &["f"]))
 }

@@ -20,7 +20,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 fn database_file(call: &Call<'_, '_>) -> Option<Argument> {
     const FILE_DATABASES: [&str; 2] = ["sqlite", "duckdb"];
     let service = call.body.service.as_deref()?;
-    let file = call.parsed.operands.first().filter(|_| FILE_DATABASES.contains(&service) && !call.parsed.is_set("version"))?;
+    let file =
+        call.parsed.operands.first().filter(|_| FILE_DATABASES.contains(&service) && !call.parsed.is_set("version"))?;
     (!matches!(file.text(), Some("" | ":memory:"))).then(|| file.clone())
 }
 
