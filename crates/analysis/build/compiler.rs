@@ -21,7 +21,7 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 17] = [
+const CODE_ROLES: [&str; 24] = [
     "fzf-bind",
     "plain-read",
     "plain-write",
@@ -39,6 +39,13 @@ const CODE_ROLES: [&str; 17] = [
     "rev",
     "assignment",
     "directory",
+    "zip-archive",
+    "zip-archive-read",
+    "gzip-read",
+    "gzip-delete",
+    "followed-tree",
+    "compared",
+    "file-write",
 ];
 
 /// Compiles files, given as names and texts.

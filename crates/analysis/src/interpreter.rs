@@ -211,6 +211,8 @@ pub(crate) struct Interpreter<'a> {
     pub(crate) clones: bool,
     /// Whether what is touched stands for everything in a tree.
     pub(crate) tree_depth: bool,
+    /// Whether what is found in those trees may be a link.
+    pub(crate) tree_links: bool,
     /// How many redirections into files the current command is in.
     redirects: usize,
     /// How many pipelines and background jobs the current command is in.
@@ -264,6 +266,7 @@ impl<'a> Interpreter<'a> {
             apart: 0,
             redirects: 0,
             tree_depth: false,
+            tree_links: true,
             clones: false,
             exhaustive,
             conditions: 0,

@@ -83,8 +83,8 @@ impl Interpreter<'_> {
         }
         let depth = if self.tree_depth { Depth::Tree } else { depth };
         let written = paths::normalized(path);
-        // What is found in a tree may be a link that is written through.
-        if self.tree_depth && access == Access::Write && self.may_hold_links(&written) {
+        // What is found in a tree may be a link that is read or written through.
+        if self.tree_depth && self.tree_links && access != Access::Delete && self.may_hold_links(&written) {
             self.unsure(access, "links in a tree are followed");
         }
         if self.links.iter().any(|link| written.starts_with(link)) {

@@ -245,7 +245,15 @@ impl<'c, 'a> Call<'c, 'a> {
                 Count::One | Count::Optional => usize::from(!left.is_empty()),
             };
             let (now, rest) = left.split_at(count);
-            now.iter().for_each(|word| self.roles(&operand.roles, word));
+            for word in now {
+                // Programs whose operands are all written take `-` for a file of this name, not for their output.
+                let writes = matches!(operand.count, Count::Any | Count::Some)
+                    && operand.roles.iter().any(|role| matches!(role, Role::Path(Access::Write, _)));
+                match writes && word.text() == Some("-") {
+                    true => self.touch(Access::Write, &Argument::known("./-"), Depth::Itself),
+                    false => self.roles(&operand.roles, word),
+                }
+            }
             left = rest;
         }
         if let Some(word) = left.first() {
@@ -321,6 +329,21 @@ impl<'c, 'a> Call<'c, 'a> {
 
     pub(crate) fn touch(&mut self, access: Access, word: &Argument, depth: Depth) {
         self.interpreter.touch(access, word, depth, &self.state);
+        if let Some(path) = word.text().and_then(|text| self.state.path(text)).filter(|_| self.follows(access, depth)) {
+            self.follow_links(&path);
+        }
+    }
+
+    /// Whether links in a tree that is read are followed.
+    fn follows(&self, access: Access, depth: Depth) -> bool {
+        (access, depth) == (Access::Read, Depth::Tree) && self.parsed.has("--dereference-recursive")
+    }
+
+    /// What links in a tree lead to is read too.
+    pub(crate) fn follow_links(&mut self, directory: &Path) {
+        if self.interpreter.may_hold_links(directory) {
+            self.interpreter.unsure(Access::Read, format!("{} follows links in a tree", self.name));
+        }
     }
 
     /// A command that the program runs.
@@ -342,6 +365,9 @@ impl<'c, 'a> Call<'c, 'a> {
                     let mut state = self.state.clone();
                     state.cwd = self.top.clone().or(state.cwd);
                     self.interpreter.touch_text(*access, path, *depth, &state);
+                    if let Some(path) = state.path(path).filter(|_| self.follows(*access, *depth)) {
+                        self.follow_links(&path);
+                    }
                 }
             },
             Effect::Network(host) => self.interpreter.contact(host),

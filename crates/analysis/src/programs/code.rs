@@ -101,6 +101,17 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
         "pathspec-write" => git::pathspec(call, word, Access::Write),
         "pathspec-delete" => git::pathspec(call, word, Access::Delete),
         "git-remote" => git::remote(call, word),
+        // `-` is a file of this name, not the output.
+        "file-write" if word.text() == Some("-") => {
+            call.touch(Access::Write, &Argument::known("./-"), spec::Depth::Itself)
+        }
+        "file-write" => call.touch(Access::Write, word, spec::Depth::Itself),
+        "zip-archive" => archive::zip(call, word, Access::Write),
+        "zip-archive-read" => archive::zip(call, word, Access::Read),
+        "gzip-read" => archive::gzip(call, word, Access::Read),
+        "gzip-delete" => archive::gzip(call, word, Access::Delete),
+        "followed-tree" => archive::followed_tree(call, word),
+        "compared" => archive::compared(call, word),
         _ => call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown)),
     }
 }

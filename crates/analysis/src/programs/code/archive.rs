@@ -1,8 +1,11 @@
-//! `tar`: what it reads and writes by its mode. Old-style options stand without a dash, with their values behind them.
+//! Archives: `tar`, `zip`, `gzip`.
+//!
+//! `tar` reads and writes by its mode. Old-style options stand without a dash, with their values behind them.
 
+use crate::paths;
 use crate::programs::arguments;
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Aspect, Depth};
+use crate::programs::spec::{Access, Aspect, Depth, Role};
 use crate::value::Argument;
 
 pub(super) fn tar(call: &mut Call<'_, '_>) {
@@ -84,4 +87,66 @@ fn old_style(call: &mut Call<'_, '_>) -> bool {
     call.parsed = arguments::parse(call.program, &[&call.program.body], call.name, &words);
     call.before_code();
     true
+}
+
+/// An archive of zip's programs, which add an ending to a name that has none.
+pub(super) fn zip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
+    let Some(text) = word.text().map(str::to_owned) else { return call.touch(access, word, Depth::Itself) };
+    if text == "-" {
+        return;
+    }
+    call.touch(access, word, Depth::Itself);
+    let has_ending = text.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    let endings: &[&str] = match access {
+        Access::Read if !text.ends_with(".zip") && !is_there(call, &text) => &[".zip", ".ZIP"],
+        Access::Read => &[],
+        _ if has_ending => &[],
+        _ => &[".zip"],
+    };
+    endings.iter().for_each(|ending| call.touch(access, &Argument::known(format!("{text}{ending}")), Depth::Itself));
+}
+
+/// A file of gzip's programs, which try endings where a name that they unpack is missing.
+pub(super) fn gzip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
+    const ENDINGS: [&str; 6] = [".gz", "-gz", ".z", "-z", "_z", ".Z"];
+    let Some(text) = word.text().map(str::to_owned) else { return call.touch(access, word, Depth::Itself) };
+    if text == "-" {
+        return;
+    }
+    call.touch(access, word, Depth::Itself);
+    let unpacks = !call.name.ends_with("gzip") || ["-d", "-l", "-t"].iter().any(|option| call.parsed.has(option));
+    let is_other = ["bz", "xz", "lz", "zst"].iter().any(|part| call.name.contains(part));
+    let is_whole = ENDINGS.iter().chain(&[".tgz", ".taz"]).any(|ending| text.ends_with(ending));
+    if unpacks && !is_other && !is_whole && !is_there(call, &text) {
+        ENDINGS
+            .iter()
+            .for_each(|ending| call.touch(access, &Argument::known(format!("{text}{ending}")), Depth::Itself));
+    }
+}
+
+/// A tree that is read with what its links lead to.
+pub(super) fn followed_tree(call: &mut Call<'_, '_>, word: &Argument) {
+    if word.text() == Some("-") {
+        return;
+    }
+    call.touch(Access::Read, word, Depth::Tree);
+    let stays = call.parsed.has("--no-dereference") || call.parsed.has("--symlinks");
+    if let Some(path) = word.text().and_then(|text| call.state.path(text)).filter(|_| !stays) {
+        call.follow_links(&path);
+    }
+}
+
+/// An operand of `diff`, which compares the files in a directory.
+pub(super) fn compared(call: &mut Call<'_, '_>, word: &Argument) {
+    let path = word.text().and_then(|text| call.state.path(text));
+    match path.is_some_and(|path| paths::is_directory(call.interpreter.environment.disk, &path)) {
+        true => followed_tree(call, word),
+        false => call.role(&Role::Path(Access::Read, Depth::Itself), std::slice::from_ref(word)),
+    }
+}
+
+/// Whether a file is there, now and when the call runs.
+fn is_there(call: &Call<'_, '_>, text: &str) -> bool {
+    let disk = call.interpreter.environment.disk;
+    !call.interpreter.changed && call.state.path(text).is_some_and(|path| disk.kind(&path).is_some())
 }

@@ -54,6 +54,8 @@ fn transfer(call: &mut Call<'_, '_>) -> Option<Transfer> {
             call.interpreter.unsure(Aspect::Writes, "the names of what is written are not known");
             vec![target.clone()]
         }
+        // The target stands for what is found in it.
+        Some(inside) if call.interpreter.tree_depth => [vec![target.clone()], inside].concat(),
         Some(inside) if surely || (directory && !call.interpreter.changed) => inside,
         // Whether it is a directory by then, something before it may decide.
         Some(inside) if call.interpreter.changed => [vec![target.clone()], inside].concat(),

@@ -124,7 +124,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let end = words[at..].iter().position(begins).map_or(words.len(), |length| at + length);
     let roots = if at == end { vec![Argument::known(".")] } else { words[at..end].to_vec() };
     follows |= words[end..].iter().any(|word| word.text() == Some("-follow"));
-    if words[end..].iter().any(|word| matches!(word.text(), Some("-help" | "--help" | "-version" | "--version"))) {
+    // Further on such a word may be the value of a test, or a word of a command.
+    if words.len() == 1 && matches!(words[0].text(), Some("-help" | "--help" | "-version" | "--version")) {
         return;
     }
     roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
@@ -134,7 +135,18 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             "find follows links",
         );
     }
+    let outer = std::mem::replace(&mut call.interpreter.tree_links, follows || !finds_only_files(&words[end..]));
     expression(call, &words[end..], &roots);
+    call.interpreter.tree_links = outer;
+}
+
+/// Whether an expression surely holds for files only: `-type f` that no operator takes back.
+fn finds_only_files(words: &[Argument]) -> bool {
+    let is = |word: &Argument, texts: &[&str]| word.text().is_some_and(|text| texts.contains(&text));
+    let before_action =
+        words.iter().take_while(|word| !is(word, &["-exec", "-execdir", "-ok", "-okdir"])).cloned().collect::<Vec<_>>();
+    let takes_back = words.iter().any(|word| is(word, &["-o", "-or", "!", "-not", ","]));
+    !takes_back && before_action.windows(2).any(|pair| is(&pair[0], &["-type"]) && is(&pair[1], &["f"]))
 }
 
 fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {

@@ -263,6 +263,14 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
         None if text.contains("://") => {
             call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear"))
         }
-        None => call.interpreter.contact(&text),
+        None => {
+            call.interpreter.contact(&text);
+            // A name that no remote has is a path.
+            let disk = call.interpreter.environment.disk;
+            let is_there = call.state.path(&text).is_some_and(|path| disk.kind(&path).is_some());
+            if text.contains('/') || is_there {
+                call.touch(Access::Read, word, Depth::Tree);
+            }
+        }
     }
 }

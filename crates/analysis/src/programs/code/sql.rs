@@ -2,11 +2,27 @@
 
 use crate::observer::Fact;
 use crate::programs::call::Call;
-use crate::programs::spec::Verb;
+use crate::programs::spec::{Access, Depth, Verb};
 use crate::value::Argument;
 
 pub(super) fn run(call: &mut Call<'_, '_>) {
     call.by_file();
+    // A database that is missing is made, whatever the statement is.
+    let Some(file) = database_file(call).filter(|_| !call.parsed.has("-readonly")) else { return };
+    let disk = call.interpreter.environment.disk;
+    let is_there = file.text().and_then(|text| call.state.path(text)).is_some_and(|path| disk.kind(&path).is_some());
+    if !is_there || call.interpreter.changed {
+        call.touch(Access::Write, &file, Depth::Itself);
+    }
+}
+
+/// The file that holds the database, for programs without a server.
+fn database_file(call: &Call<'_, '_>) -> Option<Argument> {
+    const FILE_DATABASES: [&str; 2] = ["sqlite", "duckdb"];
+    let service = call.body.service.as_deref()?;
+    let file =
+        call.parsed.operands.first().filter(|_| FILE_DATABASES.contains(&service) && !call.parsed.is_set("version"))?;
+    (!matches!(file.text(), Some("" | ":memory:"))).then(|| file.clone())
 }
 
 /// A statement, as far as it can be read.
@@ -19,7 +35,12 @@ pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
     };
     let verb = word.text().map(str::to_owned).and_then(|text| classify(&text));
     match verb {
-        Some(verb) => call.interpreter.tell(&Fact::Service { name: &service, verb }),
+        Some(verb) => {
+            call.interpreter.tell(&Fact::Service { name: &service, verb });
+            if let Some(file) = database_file(call).filter(|_| verb != Verb::Read) {
+                call.touch(Access::Write, &file, Depth::Itself);
+            }
+        }
         None => call.interpreter.unsure_program(
             crate::observer::Aspects::ALL,
             format!("what the statement for {} does is not clear", call.name),
