@@ -21,10 +21,13 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 17] = [
+const CODE_ROLES: [&str; 20] = [
     "fzf-bind",
     "plain-read",
     "plain-write",
+    "zip-read",
+    "zip-write",
+    "curl-urlencode",
     "remote-list",
     "output-format",
     "curl-data",

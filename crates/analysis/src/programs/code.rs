@@ -58,6 +58,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
             None => call.state.cwd = None,
         },
         "curl-data" => curl::data(call, word, '@'),
+        "curl-urlencode" => curl::urlencoded(call, word),
         "curl-header" => curl::data(call, word, '@'),
         "curl-form" => curl::form(call, word),
         "remote-list" => list(call, word),
@@ -96,6 +97,8 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.interpreter.unsure(spec::Aspect::Reads, format!("{} may name a file", word.shown));
             }
         }
+        "zip-read" => archive::zip(call, word, Access::Read),
+        "zip-write" => archive::zip(call, word, Access::Write),
         "sql" => sql::statement(call, word),
         "pathspec" | "pathspec-read" => git::pathspec(call, word, Access::Read),
         "pathspec-write" => git::pathspec(call, word, Access::Write),

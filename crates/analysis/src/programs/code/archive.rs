@@ -2,8 +2,41 @@
 
 use crate::programs::arguments;
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Aspect, Depth};
+use crate::programs::spec::{Access, Aspect, Depth, Role};
 use crate::value::Argument;
+
+/// A zip archive: `.zip` is added to a name without an ending, and an archive that is there is read before it changes.
+pub(super) fn zip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
+    let Some(text) = word.text().filter(|text| *text != "-").map(str::to_owned) else {
+        return call.role(&Role::Path(access, Depth::Itself), std::slice::from_ref(word));
+    };
+    let has_ending = text.rsplit('/').next().is_some_and(|name| name.contains('.'));
+    let names = [text.clone(), format!("{text}.zip"), format!("{text}.ZIP")];
+    let names = match (has_ending && access == Access::Write, access) {
+        (true, _) => &names[..1],
+        (false, Access::Write) => &names[1..2],
+        // What is read may have an ending and another one behind it.
+        (false, _) => {
+            match call.state.path(&text).is_some_and(|path| call.interpreter.environment.disk.kind(&path).is_some())
+                || has_ending
+            {
+                true => &names[..1],
+                false => &names[..],
+            }
+        }
+    };
+    for name in names {
+        let file = Argument::known(name.as_str());
+        call.touch(access, &file, Depth::Itself);
+        let is_there = call.state.path(name).is_none_or(|path| call.interpreter.environment.disk.kind(&path).is_some());
+        if access == Access::Write && is_there {
+            call.touch(Access::Read, &file, Depth::Itself);
+        }
+    }
+    if text.contains(['*', '?', '[']) {
+        call.interpreter.unsure(access, format!("{text} stands for several archives"));
+    }
+}
 
 pub(super) fn tar(call: &mut Call<'_, '_>) {
     if call.words.get(1).and_then(Argument::text).is_some_and(|word| !word.starts_with('-')) && !old_style(call) {
@@ -26,6 +59,10 @@ pub(super) fn tar(call: &mut Call<'_, '_>) {
         call.interpreter.unsure_all("tar goes through several directories");
     }
     let operands = call.parsed.operands.clone();
+    // -C counts for the operands behind it.
+    if !directories.is_empty() && operands.first().is_some_and(|first| stands_before_directory(call.words, first)) {
+        call.interpreter.unsure_all("tar changes the directory between its operands");
+    }
     let modes: Vec<&str> = ["create", "append", "list", "extract", "compare", "delete"]
         .into_iter()
         .filter(|mode| call.parsed.is_set(mode))
@@ -58,6 +95,20 @@ pub(super) fn tar(call: &mut Call<'_, '_>) {
         }
         _ => call.interpreter.unsure_all("what tar does is not clear"),
     }
+}
+
+/// Whether an operand may stand before the last option that names a directory.
+fn stands_before_directory(words: &[Argument], operand: &Argument) -> bool {
+    let is_directory = |word: &Argument| {
+        word.text().is_some_and(|text| {
+            text.starts_with("--d")
+                || text.starts_with("--cd")
+                || (text.starts_with('-') && !text.starts_with("--") && text.contains('C'))
+        })
+    };
+    let operand = words.iter().rposition(|word| word == operand);
+    let directory = words.iter().rposition(is_directory);
+    operand.is_none_or(|operand| directory.is_some_and(|directory| operand < directory))
 }
 
 /// `tar xfC a.tar dir`: the values of the letters follow in their order.

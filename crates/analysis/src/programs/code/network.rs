@@ -66,6 +66,10 @@ pub(crate) fn url(call: &mut Call<'_, '_>, word: &Argument) {
         };
     }
     match scheme.as_deref() {
+        Some("file") if text.contains(['?', '#']) => {
+            call.interpreter.unsure(Aspect::Reads, format!("where the path of {text} ends is not clear"));
+        }
+        Some("ipfs" | "ipns") => call.interpreter.unsure(Aspect::Network, "a gateway is asked that settings name"),
         Some("file") => {
             let rest = text.split_once("://").map_or("", |(_, rest)| rest);
             let path = rest.find('/').map_or(rest, |at| &rest[at..]).to_owned();
