@@ -21,7 +21,8 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 20] = [
+const CODE_ROLES: [&str; 21] = [
+    "read-linked-tree",
     "fzf-bind",
     "plain-read",
     "plain-write",

@@ -97,6 +97,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.interpreter.unsure(spec::Aspect::Reads, format!("{} may name a file", word.shown));
             }
         }
+        "read-linked-tree" => linked_tree(call, word),
         "zip-read" => archive::zip(call, word, Access::Read),
         "zip-write" => archive::zip(call, word, Access::Write),
         "sql" => sql::statement(call, word),
@@ -105,6 +106,18 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
         "pathspec-delete" => git::pathspec(call, word, Access::Delete),
         "git-remote" => git::remote(call, word),
         _ => call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown)),
+    }
+}
+
+/// A tree whose links are followed.
+fn linked_tree(call: &mut Call<'_, '_>, word: &Argument) {
+    if word.text() == Some("-") {
+        return;
+    }
+    call.touch(Access::Read, word, spec::Depth::Tree);
+    let path = word.text().and_then(|text| call.state.path(text));
+    if path.is_none_or(|path| call.interpreter.may_hold_links(&path)) {
+        call.interpreter.unsure(spec::Aspect::Reads, "links in a tree are followed");
     }
 }
 
