@@ -21,10 +21,11 @@ pub struct Compiled {
 type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
-const CODE_ROLES: [&str; 24] = [
+const CODE_ROLES: &[&str] = &[
     "fzf-bind",
     "plain-read",
     "plain-write",
+    "curl-urlencode",
     "remote-list",
     "output-format",
     "curl-data",

@@ -166,7 +166,7 @@ impl Uses {
             }
             Operation::Alternative { word, .. } => return self.word(word),
             Operation::Plain | Operation::Length | Operation::Indirect => Vec::new(),
-            Operation::Error { word, .. } => vec![word],
+            Operation::Error { word, .. } | Operation::Substring(word) => vec![word],
             Operation::RemovePrefix { pattern, .. } | Operation::RemoveSuffix { pattern, .. } => vec![pattern],
             Operation::Other { words } => words.iter().collect(),
         };

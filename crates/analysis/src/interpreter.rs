@@ -118,6 +118,7 @@ pub(crate) fn join(one: Option<State>, other: Option<State>) -> Option<State> {
 pub(crate) struct Io {
     pub(crate) stdin: Stream,
     pub(crate) stdout: Sink,
+    pub(crate) stderr: Sink,
 }
 
 /// What can be read from a descriptor.
@@ -185,6 +186,10 @@ pub(crate) struct Interpreter<'a> {
     /// The names of the files that it makes, and of the programs that it runs.
     made: HashSet<String>,
     made_directories: HashSet<String>,
+    /// Trees into which files of any name were put.
+    pub(crate) filled: Vec<PathBuf>,
+    /// Whether the current program puts files of any name into the trees that it writes.
+    pub(crate) fills_trees: bool,
     /// Whether the name of a file that it makes is not known.
     made_unknown: bool,
     /// Whether it runs a program or a script by a path.
@@ -249,6 +254,8 @@ impl<'a> Interpreter<'a> {
             programs_changed: false,
             made: HashSet::new(),
             made_directories: HashSet::new(),
+            filled: Vec::new(),
+            fills_trees: false,
             made_unknown: false,
             runs_path: false,
             ran: HashSet::new(),
@@ -462,7 +469,11 @@ impl<'a> Interpreter<'a> {
                     let number = self.begin_capture();
                     let stdout = if last { io.stdout.clone() } else { Sink::Capture { number, whole: true } };
                     // Each runs in a shell of its own.
-                    self.command(command, state.clone(), &Io { stdin: stdin.clone(), stdout });
+                    self.command(
+                        command,
+                        state.clone(),
+                        &Io { stdin: stdin.clone(), stdout, stderr: io.stderr.clone() },
+                    );
                     stdin = self.end_capture();
                 }
                 self.apart -= 1;
@@ -527,7 +538,7 @@ impl<'a> Interpreter<'a> {
             return Value::UNKNOWN;
         }
         let number = self.begin_capture();
-        let io = Io { stdin: stdin.clone(), stdout: Sink::Capture { number, whole: true } };
+        let io = Io { stdin: stdin.clone(), stdout: Sink::Capture { number, whole: true }, stderr: Sink::Terminal };
         let outer = (std::mem::replace(&mut self.read_taint, Taint::NONE), std::mem::take(&mut self.written));
         self.substitutions += 1;
         self.script(script, state.clone(), &io);

@@ -228,7 +228,9 @@ pub enum Operation {
     RemovePrefix { pattern: Word, longest: bool },
     /// `%`, `%%`.
     RemoveSuffix { pattern: Word, longest: bool },
-    /// `/pattern/replacement`, `:offset:length`, `^`, `,`: the words in it, which are expanded.
+    /// `:offset:length`, which is arithmetic.
+    Substring(Word),
+    /// `/pattern/replacement`, `^`, `,`: the words in it, which are expanded.
     Other { words: Vec<Word> },
     /// `${!NAME}`, `${!prefix*}`, `${NAME@P}`: may come to anything and run anything.
     Indirect,

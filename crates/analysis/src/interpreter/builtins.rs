@@ -12,6 +12,28 @@ use crate::state::{Function, State};
 use crate::syntax::{Dialect, Piece, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
+/// Builtins of bash that `sh` may not have.
+const BASH_ONLY: [&str; 18] = [
+    "pushd",
+    "popd",
+    "dirs",
+    "source",
+    "declare",
+    "typeset",
+    "let",
+    "mapfile",
+    "readarray",
+    "shopt",
+    "enable",
+    "builtin",
+    "caller",
+    "disown",
+    "compgen",
+    "complete",
+    "coproc",
+    "suspend",
+];
+
 impl Interpreter<'_> {
     /// Runs a builtin; nothing if there is none of that name.
     pub(super) fn builtin(
@@ -24,6 +46,9 @@ impl Interpreter<'_> {
     ) -> Option<Outcome> {
         let args = &words[1..];
         let mut state = state.clone();
+        if state.dialect == Dialect::Posix && BASH_ONLY.contains(&name) {
+            self.unsure_all(format!("{name} is no command of every sh"));
+        }
         Some(match name {
             "cd" => return Some(self.change_directory(args, redirected, state)),
             "pushd" => match args {
@@ -34,8 +59,14 @@ impl Interpreter<'_> {
             "eval" => return Some(self.eval(args, state, io)),
             "." | "source" => return Some(self.source_file(words, state, io)),
             "trap" => self.trap(args, state),
-            "export" | "readonly" | "local" | "declare" | "typeset" => self.declare(name, args, state),
-            "set" => self.set_options(args, state),
+            "export" | "readonly" | "local" | "declare" | "typeset" => {
+                self.print_variables(args, io);
+                self.declare(name, args, state)
+            }
+            "set" => {
+                self.print_variables(args, io);
+                self.set_options(args, state)
+            }
             "shift" => {
                 state.parameters = None;
                 Outcome::both(state)
@@ -165,6 +196,16 @@ impl Interpreter<'_> {
             }
             _ => return None,
         })
+    }
+
+    /// Without names, builtins that set variables print all of them.
+    fn print_variables(&mut self, args: &[Argument], io: &Io) {
+        if args.iter().all(|arg| arg.beginning().starts_with('-') || arg.many)
+            || args.iter().any(|arg| arg.text() == Some("-p"))
+        {
+            let taint = self.source(super::FlowSource::Environment(String::new()));
+            self.print(&Value::unknown(taint), io);
+        }
     }
 
     fn somewhere(&mut self, state: State) -> Outcome {

@@ -286,7 +286,7 @@ impl Interpreter<'_> {
 
     /// The names that a pattern comes to: none that are known if the disk has changed since.
     fn matches(&mut self, chars: &[Marked], state: &State) -> Option<Vec<String>> {
-        if self.changed && !self.exhaustive {
+        if (self.changed && !self.exhaustive) || !pattern::is_portable(chars, state.dialect) {
             return None;
         }
         let cwd = state.cwd.clone();
@@ -379,15 +379,13 @@ impl Interpreter<'_> {
             }
             Operation::RemovePrefix { pattern, longest } => self.remove(&value, pattern, *longest, false, state),
             Operation::RemoveSuffix { pattern, longest } => self.remove(&value, pattern, *longest, true, state),
-            Operation::Other { words } => {
-                for word in words {
-                    // An offset is arithmetic; a pattern or a replacement that is no expression is harmless as one.
-                    let known = self.joined(word, state);
-                    if known.text.known().is_none_or(|text| text.contains('[')) && known.text != Text::Number {
-                        self.unsure_all("an expansion whose parts are only known when it runs");
-                    }
-                }
+            Operation::Substring(expression) => {
+                self.arithmetic(expression, state);
                 Value::unknown(value.taint)
+            }
+            Operation::Other { words } => {
+                let taint = words.iter().fold(value.taint, |taint, word| taint.and(self.joined(word, state).taint));
+                Value::unknown(taint)
             }
             Operation::Indirect => {
                 self.unsure_all("an indirect expansion may run commands");
@@ -413,7 +411,10 @@ impl Interpreter<'_> {
         // A variable that is not set now may be set when it runs.
         let text = value.text.known().filter(|text| !(self.exhaustive && text.is_empty()));
         let removed = match (text, chars) {
-            (Some(text), Some(pattern)) if self.pay(UNITS_PER_CHAR * text.len() * (1 + pattern.len())) => {
+            (Some(text), Some(pattern))
+                if pattern::is_portable(&pattern, state.dialect)
+                    && self.pay(UNITS_PER_CHAR * text.len() * (1 + pattern.len())) =>
+            {
                 pattern::remove(text, &pattern, longest, suffix)
             }
             _ => None,

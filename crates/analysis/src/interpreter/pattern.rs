@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::budget::Budget;
 use crate::disk::Disk;
-use crate::syntax::Piece;
+use crate::syntax::{Dialect, Piece};
 
 /// A character, and whether quotes protect it.
 pub(super) type Marked = (char, bool);
@@ -17,6 +17,11 @@ const MAX_NAMES: usize = 20_000;
 pub(super) fn is_pattern(chars: &[Marked]) -> bool {
     let has = |wanted: char| chars.contains(&(wanted, false));
     has('*') || has('?') || (has('[') && chars.iter().any(|(char, _)| *char == ']'))
+}
+
+/// Whether every shell of a dialect reads a pattern alike: `[^a]` is `[!a]` to bash alone.
+pub(super) fn is_portable(chars: &[Marked], dialect: Dialect) -> bool {
+    dialect == Dialect::Bash || !chars.windows(2).any(|pair| pair == [('[', false), ('^', false)])
 }
 
 /// The paths that a pattern names, the pattern itself where there are none; nothing if that can't be told.
@@ -102,7 +107,7 @@ fn tokens(pattern: &[Marked]) -> Option<Vec<Token>> {
                     *quoted || matches!(char, '[' | ':' | '.' | '=' | '\\') || !char.is_ascii()
                 };
                 let (negated, inside) = match inside.first() {
-                    Some(('!' | '^', _)) => (true, &inside[1..]),
+                    Some(('!' | '^', false)) => (true, &inside[1..]),
                     _ => (false, inside),
                 };
                 if inside.is_empty() || inside.iter().any(odd) {

@@ -2,7 +2,7 @@
 
 use super::{Interpreter, Io, Sink, Stream};
 use crate::paths;
-use crate::programs::spec::{Access, Depth};
+use crate::programs::spec::{Access, Aspect, Depth};
 use crate::state::State;
 use crate::syntax::{Descriptor, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
@@ -26,6 +26,10 @@ impl Interpreter<'_> {
         let is = |number: u32| *descriptor == Descriptor::Number(number);
         let is_input = *descriptor == Descriptor::Default || is(0);
         let is_output = *descriptor == Descriptor::Default || is(1);
+        // What goes through other descriptors is not followed.
+        if !(is_input || is_output || is(2)) && opens_file(redirection) {
+            self.unsure(Aspect::Flows, "a file is open under another descriptor");
+        }
         match operator {
             RedirectionOperator::HereDocument | RedirectionOperator::HereString => {
                 let mut value = self.joined(target, state);
@@ -63,8 +67,15 @@ impl Interpreter<'_> {
                 if is(0) {
                     io.stdin = Stream::default();
                 }
-                if is_output {
+                let source = target.literal();
+                if is_output && source.as_deref() == Some("2") {
+                    io.stdout = io.stderr.clone();
+                } else if is_output {
                     io.stdout = elsewhere(&io.stdout);
+                } else if is(2) && source.as_deref() == Some("1") {
+                    io.stderr = io.stdout.clone();
+                    // What a builtin complains about goes the same way.
+                    self.print(&Value::UNKNOWN, io);
                 }
                 false
             }
@@ -83,6 +94,9 @@ impl Interpreter<'_> {
             | RedirectionOperator::DuplicateOutput => {
                 let file = self.redirection_target(target, state);
                 self.write_for_redirection(&file, state, io, is_output);
+                if is(2) {
+                    io.stderr = file.text().and_then(|text| state.path(text)).map_or(Sink::Terminal, Sink::File);
+                }
                 !is_null(&file)
             }
         }
@@ -114,6 +128,17 @@ impl Interpreter<'_> {
                 None => Sink::Terminal,
             };
         }
+    }
+}
+
+/// Whether a redirection opens a file that is not `/dev/null`.
+pub(super) fn opens_file(redirection: &Redirection) -> bool {
+    let Redirection { operator, target, .. } = redirection;
+    match operator {
+        RedirectionOperator::HereDocument | RedirectionOperator::HereString => true,
+        RedirectionOperator::DuplicateInput => false,
+        RedirectionOperator::DuplicateOutput if is_descriptor(target) => false,
+        _ => target.literal().as_deref() != Some("/dev/null"),
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::rc::Rc;
 
+use super::redirection::opens_file;
 use super::touch::PROGRAM_DIRECTORIES;
 use super::{Interpreter, Io, Outcome, UNITS_PER_STEP};
 use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
+use crate::programs::spec::Aspect;
 use crate::state::{Function, State};
-use crate::syntax::{AssignedValue, Assignment, Redirection, RedirectionOperator, Word};
+use crate::syntax::{AssignedValue, Assignment, Dialect, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
 /// Where a command's name is looked for.
@@ -22,6 +24,12 @@ pub(crate) enum Lookup {
     /// Programs only: what another program runs.
     Programs,
 }
+
+/// Programs that put files of any name into a directory: settings of a repository, too.
+const FILLS_TREES: [&str; 24] = [
+    "tar", "gtar", "bsdtar", "unzip", "7z", "7za", "7zr", "7zz", "7zzs", "cpio", "gcpio", "bsdcpio", "rsync", "cp",
+    "gcp", "mv", "gmv", "scp", "sftp", "unrar", "jar", "ditto", "rclone", "aws",
+];
 
 /// Variables that decide nothing about what programs touch.
 const HARMLESS: [&str; 39] = [
@@ -130,6 +138,10 @@ impl Interpreter<'_> {
         let outer_contacted = std::mem::take(&mut self.contacted);
         let words = self.command_words(words, &mut state);
         let (io, may_fail) = self.redirections(redirections, &mut state, io);
+        // `exec >file` counts for all commands that follow.
+        if words.last().and_then(Argument::text) == Some("exec") && redirections.iter().any(opens_file) {
+            self.unsure(Aspect::Flows, "the shell's own input or output is a file");
+        }
         let writes = redirections.iter().any(Redirection::writes_file);
         self.redirects += usize::from(writes);
         let outcome = match words.is_empty() {
@@ -242,10 +254,20 @@ impl Interpreter<'_> {
             state.export(&assignment.name);
         }
         self.temporary = outer;
+        let dialect = state.dialect;
         let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
+        // In some shells the variables stay behind a special builtin and a function.
+        let stays = dialect == Dialect::Posix
+            && !words
+                .first()
+                .and_then(Argument::text)
+                .is_some_and(|name| self.environment.programs.find(name).is_some());
         for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
             for (name, before) in saved.iter().rev() {
-                state.restore(name, before.clone());
+                match stays {
+                    true => state.set(name, Some(Value::UNKNOWN)),
+                    false => state.restore(name, before.clone()),
+                }
             }
         }
         outcome
@@ -361,7 +383,9 @@ impl Interpreter<'_> {
         {
             self.unsure_all(format!("{name} may change what {known} does"));
         }
+        let outer = std::mem::replace(&mut self.fills_trees, FILLS_TREES.contains(&known));
         Call::run(self, program, known, words, state, io);
+        self.fills_trees = outer;
         self.print_result(words, known, io);
     }
 

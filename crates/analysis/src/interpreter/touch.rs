@@ -106,6 +106,9 @@ impl Interpreter<'_> {
             return;
         }
         self.written.push(path.to_owned());
+        if depth == Depth::Tree && (self.fills_trees || self.tree_depth) {
+            self.filled.push(path.to_owned());
+        }
         if let Some(name) = path.file_name() {
             self.made.insert(name.to_string_lossy().into_owned());
         }

@@ -289,6 +289,7 @@ fn words_in(parameter: &Parameter) -> &[Word] {
         | Operation::AssignDefault { word, .. }
         | Operation::Alternative { word, .. }
         | Operation::Error { word, .. }
+        | Operation::Substring(word)
         | Operation::RemovePrefix { pattern: word, .. }
         | Operation::RemoveSuffix { pattern: word, .. } => std::slice::from_ref(word),
         Operation::Other { words } => words,

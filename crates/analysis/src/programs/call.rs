@@ -175,7 +175,12 @@ impl<'c, 'a> Call<'c, 'a> {
         let reader = self.body.code.is_none() && operands.iter().flat_map(|operand| &operand.roles).all(only_reads);
         for (values, does) in given {
             for (roles, value) in values {
-                if reader && roles.iter().any(|role| matches!(role, Role::Path(Access::Write | Access::Delete, _))) {
+                let writes = |role: &Role| match role {
+                    Role::Path(access, _) => *access != Access::Read,
+                    Role::Named(name) => name.ends_with("-write") || name.ends_with("-delete"),
+                    _ => false,
+                };
+                if reader && roles.iter().any(writes) {
                     self.interpreter.exceeds();
                 }
                 self.roles(&roles, &value);
@@ -204,14 +209,9 @@ impl<'c, 'a> Call<'c, 'a> {
         if self.privileged && self.parsed.operands.is_empty() {
             self.interpreter.privileged(&self.words[..1]);
         }
-        let mut given = self.parsed.operands.clone();
-        if given.is_empty()
-            && let Some(default) = default
-        {
-            given.push(Argument::known(default.as_str()));
-        }
+        let given = self.parsed.operands.clone();
         match operands {
-            Some(operands) => self.operands(operands, &given),
+            Some(operands) => self.operands(operands, &given, default.map(String::as_str)),
             None if given.is_empty() => {}
             None => {
                 let reason = format!("what {} does with {} is not known", self.name, given[0].shown);
@@ -230,8 +230,9 @@ impl<'c, 'a> Call<'c, 'a> {
         })
     }
 
-    /// Gives operands their roles: those behind the repeated one are the last words.
-    fn operands(&mut self, roles: &[Operand], given: &[Argument]) {
+    /// Gives operands their roles: those behind the repeated one are the last words. The default counts for the last
+    /// role where no word is left for it.
+    fn operands(&mut self, roles: &[Operand], given: &[Argument], default: Option<&str>) {
         let repeated = roles.iter().position(|operand| matches!(operand.count, Count::Any | Count::Some));
         let behind = repeated.map_or(0, |at| roles.len() - at - 1);
         let mut left = given;
@@ -255,6 +256,10 @@ impl<'c, 'a> Call<'c, 'a> {
                 }
             }
             left = rest;
+        }
+        let enough = given.len() >= roles.len() || repeated.is_none() && !given.is_empty();
+        if let (Some(default), Some(last), false) = (default, roles.last(), enough) {
+            self.roles(&last.roles, &Argument::known(default));
         }
         if let Some(word) = left.first() {
             let reason = format!("what {} does with {} is not known", self.name, word.shown);

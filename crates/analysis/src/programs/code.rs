@@ -58,6 +58,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
             None => call.state.cwd = None,
         },
         "curl-data" => curl::data(call, word, '@'),
+        "curl-urlencode" => curl::urlencoded(call, word),
         "curl-header" => curl::data(call, word, '@'),
         "curl-form" => curl::form(call, word),
         "remote-list" => list(call, word),

@@ -29,6 +29,10 @@ pub(super) fn tar(call: &mut Call<'_, '_>) {
         call.interpreter.unsure_all("tar goes through several directories");
     }
     let operands = call.parsed.operands.clone();
+    // -C counts for the operands behind it.
+    if !directories.is_empty() && operands.first().is_some_and(|first| stands_before_directory(call.words, first)) {
+        call.interpreter.unsure_all("tar changes the directory between its operands");
+    }
     let modes: Vec<&str> = ["create", "append", "list", "extract", "compare", "delete"]
         .into_iter()
         .filter(|mode| call.parsed.is_set(mode))
@@ -61,6 +65,20 @@ pub(super) fn tar(call: &mut Call<'_, '_>) {
         }
         _ => call.interpreter.unsure_all("what tar does is not clear"),
     }
+}
+
+/// Whether an operand may stand before the last option that names a directory.
+fn stands_before_directory(words: &[Argument], operand: &Argument) -> bool {
+    let is_directory = |word: &Argument| {
+        word.text().is_some_and(|text| {
+            text.starts_with("--d")
+                || text.starts_with("--cd")
+                || (text.starts_with('-') && !text.starts_with("--") && text.contains('C'))
+        })
+    };
+    let operand = words.iter().rposition(|word| word == operand);
+    let directory = words.iter().rposition(is_directory);
+    operand.is_none_or(|operand| directory.is_some_and(|directory| operand < directory))
 }
 
 /// `tar xfC a.tar dir`: the values of the letters follow in their order.

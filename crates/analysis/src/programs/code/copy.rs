@@ -49,6 +49,8 @@ fn transfer(call: &mut Call<'_, '_>) -> Option<Transfer> {
         })
         .collect();
     let written = match inside {
+        // A word that stands for everything in a tree has any name.
+        _ if call.interpreter.tree_depth => vec![target.clone()],
         // What is in a directory named `.` or `..` goes into the target.
         None => {
             call.interpreter.unsure(Aspect::Writes, "the names of what is written are not known");

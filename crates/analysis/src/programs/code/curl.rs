@@ -9,20 +9,25 @@ use crate::value::Argument;
 pub(super) fn data(call: &mut Call<'_, '_>, word: &Argument, sign: char) {
     match word.text() {
         Some(text) => {
-            let text = text.to_owned();
-            // `--data-urlencode name@file` names a file behind a name.
-            let file = text.strip_prefix(sign).or_else(|| {
-                let (name, file) = text.split_once(sign)?;
-                name.chars().all(|char| char.is_ascii_alphanumeric() || char == '_').then_some(file)
-            });
-            if let Some(file) = file.filter(|file| *file != "-") {
-                call.touch(Access::Read, &Argument::known(file), Depth::Itself);
-            }
+            let file = text.strip_prefix(sign).filter(|file| *file != "-").map(Argument::known);
+            file.iter().for_each(|file| call.touch(Access::Read, file, Depth::Itself));
         }
         None if word.prefix.is_empty() || word.prefix.starts_with(sign) => {
             call.interpreter.unsure(Aspect::Reads, format!("{} may name a file", word.shown));
         }
         None => {}
+    }
+}
+
+/// `@file`, `name@file`; what stands behind a `=` is text.
+pub(super) fn urlencoded(call: &mut Call<'_, '_>, word: &Argument) {
+    match word.text() {
+        _ if word.beginning().contains('=') => {}
+        Some(text) => {
+            let file = text.split_once('@').map(|(_, file)| file).filter(|file| *file != "-").map(Argument::known);
+            file.iter().for_each(|file| call.touch(Access::Read, file, Depth::Itself));
+        }
+        None => call.interpreter.unsure(Aspect::Reads, format!("{} may name a file", word.shown)),
     }
 }
 
@@ -32,6 +37,9 @@ pub(super) fn form(call: &mut Call<'_, '_>, word: &Argument) {
         return call.interpreter.unsure(Aspect::Reads, format!("{} may name a file", word.shown));
     };
     let value = text.split_once('=').map_or("", |(_, value)| value);
+    if value.contains("headers=") {
+        call.interpreter.unsure(Aspect::Reads, format!("{text} may name a file of headers"));
+    }
     if let Some(files) = value.strip_prefix('@').or_else(|| value.strip_prefix('<')) {
         if files.contains([';', ',', '"']) {
             return call.interpreter.unsure(Aspect::Reads, format!("{text} names several files"));
@@ -54,6 +62,11 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     if call.parsed.values("-T").any(globs) || call.parsed.values("--url").any(|word| word.beginning().starts_with('@'))
     {
         call.interpreter.unsure(Aspect::Reads, "curl may read several files");
+    }
+    let is_file = |word: &Argument| word.beginning().to_ascii_lowercase().starts_with("file:");
+    let has_file = call.parsed.operands.iter().chain(call.parsed.values("--url")).any(is_file);
+    if call.parsed.has("-T") && has_file {
+        call.interpreter.unsure(Aspect::Writes, "curl uploads to a file of this machine");
     }
     let config = call.state.variable("HOME").is_some() || call.state.variable("CURL_HOME").is_some();
     if config || call.interpreter.made(".curlrc") {

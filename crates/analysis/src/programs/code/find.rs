@@ -107,10 +107,14 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     }
     let mut at = 0;
     let mut follows = false;
+    let mut follows_roots = false;
     while let Some(text) = words.get(at).and_then(Argument::text) {
         match text {
             "-L" => follows = true,
-            "-H" | "-P" => follows = false,
+            "-H" | "-P" => {
+                follows = false;
+                follows_roots = text == "-H";
+            }
             "-D" => at += 1,
             text if text.starts_with("-O") && text.len() > 2 => {}
             _ => break,
@@ -129,7 +133,11 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         return;
     }
     roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
-    if follows {
+    let leads_elsewhere = |root: &Argument| {
+        let path = root.text().and_then(|text| call.state.path(text));
+        path.is_none_or(|path| call.interpreter.environment.disk.read_link(&path).is_some()) || call.interpreter.changed
+    };
+    if follows || follows_roots && roots.iter().any(leads_elsewhere) {
         call.interpreter.unsure(
             crate::observer::Aspects::of(&[Aspect::Reads, Aspect::Writes, Aspect::Deletes]),
             "find follows links",

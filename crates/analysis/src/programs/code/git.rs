@@ -16,7 +16,11 @@ use crate::value::Argument;
 const MAX_CONFIG_BYTES: u64 = 256 * 1024;
 
 /// Words in a configuration that may run a program or lead elsewhere.
-const STEERING: [&str; 24] = [
+const STEERING: [&str; 28] = [
+    "::",
+    "update=!",
+    "promisor",
+    "partialclone",
     "alias",
     "pager",
     "editor",
@@ -31,13 +35,13 @@ const STEERING: [&str; 24] = [
     "include",
     "program",
     "external",
-    "worktree =",
+    "worktree=",
     "uploadpack",
     "receivepack",
     "askpass",
     "vcs",
     ".cmd",
-    "cmd =",
+    "cmd=",
     "insteadof",
     "templatedir",
     "attributesfile",
@@ -78,8 +82,28 @@ pub(crate) fn run<'c, 'a>(
     }
     // Files that git itself chooses are those of the whole work tree.
     let top = top.map(Into::into);
-    Call { interpreter, name, program, body: &command.body, parsed, words, state, io, top, privileged: false }
-        .carry_out();
+    Call {
+        interpreter: &mut *interpreter,
+        name,
+        program,
+        body: &command.body,
+        parsed,
+        words,
+        state,
+        io,
+        top,
+        privileged: false,
+    }
+    .carry_out();
+    // What is added and committed comes out again where the repository is shown or sent.
+    let fetches = args
+        .iter()
+        .find_map(Argument::text)
+        .is_some_and(|word| matches!(word, "fetch" | "pull" | "clone" | "ls-remote"));
+    interpreter.repository_taint = interpreter.repository_taint.and(interpreter.read_taint).and(io.stdin.taint);
+    if !fetches {
+        interpreter.read_taint = interpreter.read_taint.and(interpreter.repository_taint);
+    }
 }
 
 /// The place of git's command; its own options say where it runs.
@@ -108,7 +132,11 @@ fn own_options(
             (_, Some(spec)) if spec.ends => return None,
             ("-C", _) => {
                 let path = words.get(at + 1).and_then(Argument::text).and_then(|text| state.path(text));
-                state.cwd = path.map(|path| paths::normalized(&path).into());
+                state.cwd = path.map(|path| {
+                    let (written, disk) = (paths::normalized(&path), interpreter.environment.disk);
+                    let real = paths::physical(disk, &path);
+                    if paths::physical(disk, &written) == real { written.into() } else { real.into() }
+                });
                 if state.cwd.is_none() {
                     interpreter.unsure_program(Aspects::ALL, "git's directory is only known when it runs");
                 }
@@ -165,6 +193,10 @@ fn repository(interpreter: &Interpreter<'_>, cwd: &Path) -> Option<PathBuf> {
     cwd.ancestors().find(|directory| disk.kind(&directory.join(".git")).is_some()).map(Path::to_owned)
 }
 
+fn overlap(one: &Path, other: &Path) -> bool {
+    one.starts_with(other) || other.starts_with(one)
+}
+
 /// Why git may run a program in this repository, if it may.
 fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Option<&Path>) -> Option<String> {
     let Some(cwd) = cwd else { return Some("git's repository is not known".to_owned()) };
@@ -172,7 +204,11 @@ fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Opt
         || interpreter.made_below(".git")
         || interpreter.made("HEAD")
         || interpreter.made("config")
-        || interpreter.made(".gitattributes")
+        || [".gitattributes", "attributes", ".gitconfig", ".gitmodules"].iter().any(|name| interpreter.made(name))
+        || interpreter
+            .filled
+            .iter()
+            .any(|tree| cwd.starts_with(tree) || top.is_some_and(|top| overlap(&top.join(".git"), tree)))
     {
         return Some("the same command changes the repository's settings".to_owned());
     }
@@ -196,7 +232,7 @@ fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Opt
         let file = git.join(name);
         let text = match (disk.kind(&file), disk.text(&file, MAX_CONFIG_BYTES)) {
             (None, _) => continue,
-            (Some(_), Some(text)) => text.to_ascii_lowercase(),
+            (Some(_), Some(text)) => text.to_ascii_lowercase().replace([' ', '\t'], ""),
             (Some(_), None) => return Some("the repository's configuration can't be read".to_owned()),
         };
         if let Some(word) = STEERING.iter().find(|word| text.contains(**word)) {
@@ -256,12 +292,32 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
     if text.contains("::") {
         return call.interpreter.unsure_all(format!("{text} runs a program"));
     }
-    let local = text.starts_with(['/', '.']) || text.starts_with("file:");
-    match network::host_of_copy(&text) {
-        _ if local => call.touch(Access::Read, &Argument::known(text.trim_start_matches("file://")), Depth::Tree),
+    let pushes = call.words.iter().any(|word| word.text() == Some("push"));
+    let path = text.strip_prefix("file://").unwrap_or(&text).to_owned();
+    let is_path = path != text || text.starts_with(['/', '.', '~']);
+    let host = network::host_of_copy(&text).filter(|_| !is_path);
+    if is_path || (host.is_none() && may_be_directory(call, &path)) {
+        // The ending may be left out.
+        for name in [path.clone(), format!("{path}.git")] {
+            call.touch(Access::Read, &Argument::known(name.as_str()), Depth::Tree);
+            if pushes {
+                call.touch(Access::Write, &Argument::known(name), Depth::Tree);
+            }
+            if is_path {
+                break;
+            }
+        }
+        if pushes {
+            call.interpreter.unsure_all("the hooks of another repository of this machine run");
+        }
+        if is_path {
+            return;
+        }
+    }
+    match host {
         Some(host) => call.interpreter.contact(&host),
         None if text.contains("://") => {
-            call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear"))
+            call.interpreter.unsure(Aspect::Network, format!("the host of {text} is not clear"));
         }
         None => {
             call.interpreter.contact(&text);
@@ -273,4 +329,13 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
             }
         }
     }
+}
+
+/// Whether a word that may be the name of a remote names a repository of this machine.
+fn may_be_directory(call: &Call<'_, '_>, text: &str) -> bool {
+    let disk = call.interpreter.environment.disk;
+    let names = [text.to_owned(), format!("{text}.git"), format!("{text}.bundle")];
+    names
+        .iter()
+        .any(|name| call.state.path(name).is_none_or(|path| disk.kind(&path).is_some() || call.interpreter.made(name)))
 }

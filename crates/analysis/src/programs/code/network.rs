@@ -66,6 +66,10 @@ pub(crate) fn url(call: &mut Call<'_, '_>, word: &Argument) {
         };
     }
     match scheme.as_deref() {
+        Some("file") if text.contains(['?', '#']) => {
+            call.interpreter.unsure(Aspect::Reads, format!("where the path of {text} ends is not clear"));
+        }
+        Some("ipfs" | "ipns") => call.interpreter.unsure(Aspect::Network, "a gateway is asked that settings name"),
         Some("file") => {
             let rest = text.split_once("://").map_or("", |(_, rest)| rest);
             let path = rest.find('/').map_or(rest, |at| &rest[at..]).to_owned();
@@ -103,7 +107,14 @@ pub(crate) fn remote(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
             Some(host) => call.interpreter.contact(&host),
             None => call.touch(access, word, Depth::Tree),
         },
-        Some(_) => call.touch(access, word, Depth::Tree),
+        Some(text) => {
+            let path = call.state.path(text);
+            call.touch(access, word, Depth::Tree);
+            // scp follows links.
+            if call.name == "scp" && path.is_none_or(|path| call.interpreter.may_hold_links(&path)) {
+                call.interpreter.unsure(access, "links in a tree are followed");
+            }
+        }
         None => call.interpreter.unsure_all(format!("{} is only known when it runs", word.shown)),
     }
 }

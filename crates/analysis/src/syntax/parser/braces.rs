@@ -144,7 +144,7 @@ impl Parser<'_> {
                 self.eat(char.encode_utf8(&mut [0; 4]));
                 Ok(Operation::Other { words: vec![self.operand(Operand::Pattern, quoting)?] })
             }
-            Some(':') => Ok(Operation::Other { words: vec![self.operand(Operand::Offset, quoting)?] }),
+            Some(':') => Ok(Operation::Substring(self.operand(Operand::Offset, quoting)?)),
             Some('@') => match self.bump() {
                 Some('P') => Ok(Operation::Indirect),
                 Some('Q' | 'E' | 'A' | 'a' | 'K' | 'k' | 'U' | 'u' | 'L') => Ok(Operation::Other { words: Vec::new() }),

@@ -141,6 +141,7 @@ fn parameter(parameter: &Parameter) -> String {
         Operation::RemoveSuffix { pattern, longest } => {
             format!("{}{}", if *longest { "%%" } else { "%" }, word(pattern))
         }
+        Operation::Substring(item) => format!(" other {}", words(std::slice::from_ref(item))),
         Operation::Other { words: items } => format!(" other {}", words(items)),
         Operation::Indirect => " indirect".to_owned(),
     };
