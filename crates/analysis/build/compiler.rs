@@ -46,6 +46,7 @@ const CODE_ROLES: &[&str] = &[
     "gzip-delete",
     "followed-tree",
     "compared",
+    "charset",
     "file-write",
 ];
 

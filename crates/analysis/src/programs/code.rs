@@ -102,6 +102,13 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
         "pathspec-write" => git::pathspec(call, word, Access::Write),
         "pathspec-delete" => git::pathspec(call, word, Access::Delete),
         "git-remote" => git::remote(call, word),
+        "charset" => {
+            // A name with a slash, other than `//` before an ending, is a file that describes it.
+            let name = word.text().map(|text| text.split("//").next().unwrap_or_default().contains('/'));
+            if name.unwrap_or(true) {
+                call.touch(Access::Read, word, spec::Depth::Itself);
+            }
+        }
         // `-` is a file of this name, not the output.
         "file-write" if word.text() == Some("-") => {
             call.touch(Access::Write, &Argument::known("./-"), spec::Depth::Itself)

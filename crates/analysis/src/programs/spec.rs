@@ -1,21 +1,24 @@
-//! The compiled form of a program file. `build/compiler.rs` makes it, the interpreter reads it.
+//! The compiled form of a program file. `build/compiler.rs` makes it, the interpreter reads it. Names are one letter
+//! long in it, since it is part of the program.
 
 use serde::{Deserialize, Serialize};
 
 /// One program: how its words are read, and what it does with them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Program {
+    #[serde(rename = "n")]
     pub names: Vec<String>,
-    #[serde(default)]
+    #[serde(rename = "x", default)]
     pub syntax: Syntax,
     /// Whether the first operand ends the options.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "f", default, skip_serializing_if = "is_default")]
     pub options_first: bool,
     /// Variables that may be set for it without changing what it touches.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,
+    #[serde(rename = "b")]
     pub body: Body,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<SubCommand>,
 }
 
@@ -32,90 +35,104 @@ pub enum Syntax {
 /// What a program or a sub-command takes and does.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Body {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "o", default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<OptionSpec>,
     /// Without it, an operand is not understood.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "p", default, skip_serializing_if = "is_default")]
     pub operands: Option<Vec<Operand>>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "d", default, skip_serializing_if = "is_default")]
     pub default: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub does: Vec<Effect>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "a", default, skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<Case>,
     /// The Rust function that reads its words.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "k", default, skip_serializing_if = "is_default")]
     pub code: Option<String>,
     /// The service that `code` is about.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "s", default, skip_serializing_if = "is_default")]
     pub service: Option<String>,
 }
 
 /// A sub-command, with the patterns of words that name it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SubCommand {
+    #[serde(rename = "t")]
     pub patterns: Vec<Vec<String>>,
+    #[serde(rename = "b")]
     pub body: Body,
 }
 
 /// An option, with all its spellings.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OptionSpec {
+    #[serde(rename = "n")]
     pub names: Vec<String>,
     /// The roles of each value that it takes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "v", default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Vec<Role>>,
     /// Whether its value counts only if it is attached.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "h", default, skip_serializing_if = "is_default")]
     pub attached: bool,
     /// Whether the program prints something and ends.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "q", default, skip_serializing_if = "is_default")]
     pub ends: bool,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "y", default, skip_serializing_if = "is_default")]
     pub sets: Option<String>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "z", default, skip_serializing_if = "is_default")]
     pub clears: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "w", default, skip_serializing_if = "Vec::is_empty")]
     pub does: Vec<Effect>,
     /// Whether the call is unsure if a word of it names a file by `file:` or `@`.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "j", default, skip_serializing_if = "is_default")]
     pub file_value: bool,
 }
 
 /// Operands in a row with the same roles.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Operand {
+    #[serde(rename = "r")]
     pub roles: Vec<Role>,
+    #[serde(rename = "m")]
     pub count: Count,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Count {
+    #[serde(rename = "1")]
     One,
+    #[serde(rename = "?")]
     Optional,
+    #[serde(rename = "*")]
     Any,
+    #[serde(rename = "+")]
     Some,
 }
 
 /// Operands and effects that count under a condition.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Case {
+    #[serde(rename = "i")]
     pub conditions: Vec<Condition>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "p", default, skip_serializing_if = "is_default")]
     pub operands: Option<Vec<Operand>>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "d", default, skip_serializing_if = "is_default")]
     pub default: Option<String>,
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(rename = "w", default, skip_serializing_if = "is_default")]
     pub does: Option<Vec<Effect>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Condition {
+    #[serde(rename = "m")]
     Mode(String),
+    #[serde(rename = "n")]
     NotMode(String),
     /// More operands than this.
+    #[serde(rename = "o")]
     OperandsOver(usize),
     /// No more operands than this.
+    #[serde(rename = "u")]
     OperandsUpTo(usize),
 }
 
@@ -148,8 +165,11 @@ pub enum Aspect {
 /// What happens to a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Access {
+    #[serde(rename = "r")]
     Read,
+    #[serde(rename = "w")]
     Write,
+    #[serde(rename = "d")]
     Delete,
 }
 
@@ -157,42 +177,65 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Depth {
     /// The file or the directory itself.
+    #[serde(rename = "i")]
     Itself,
     /// Everything in it as well.
+    #[serde(rename = "t")]
     Tree,
 }
 
 /// What a word is to its program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Role {
+    #[serde(rename = "t")]
     Text,
+    #[serde(rename = "p")]
     Path(Access, Depth),
+    #[serde(rename = "u")]
     Url,
+    #[serde(rename = "h")]
     Host,
+    #[serde(rename = "r")]
     Remote,
+    #[serde(rename = "s")]
     Process,
+    #[serde(rename = "l")]
     Shell,
+    #[serde(rename = "c")]
     Command,
+    #[serde(rename = "i")]
     CommandWithInput,
+    #[serde(rename = "x")]
     Script,
+    #[serde(rename = "o")]
     Code,
+    #[serde(rename = "?")]
     Unsure(String),
     /// A role that the program's code knows.
+    #[serde(rename = "n")]
     Named(String),
 }
 
 /// What a call does, apart from its words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Effect {
+    #[serde(rename = "p")]
     Path(Access, Depth, String),
+    #[serde(rename = "n")]
     Network(String),
     /// The service, the verb, and the host that it is reached at.
+    #[serde(rename = "s")]
     Service(String, Verb, Option<String>),
+    #[serde(rename = "r")]
     Repository(RepositoryChange, String),
+    #[serde(rename = "k")]
     Process(String),
+    #[serde(rename = "o")]
     Prints(Source),
+    #[serde(rename = "v")]
     Privileged,
     /// These lists may be incomplete (none: all of them), and why.
+    #[serde(rename = "?")]
     Unsure(Vec<Aspect>, String),
 }
 

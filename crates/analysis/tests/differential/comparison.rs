@@ -67,7 +67,8 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
         }
     };
     // The work tree's files that git chooses itself are not told; those that are named are.
-    if event.kind == EventKind::Read && is_git && (!event.is_named || GIT_SETTINGS.contains(&&*name)) {
+    let is_message = command.contains("stash create");
+    if event.kind == EventKind::Read && is_git && (is_message || !event.is_named || GIT_SETTINGS.contains(&&*name)) {
         return None;
     }
     (checks(aspect) && !covers(list, event)).then_some(shown)
