@@ -8,11 +8,16 @@ mod compiler;
 mod spec;
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
 type Failure = Box<dyn std::error::Error>;
 
+#[allow(clippy::disallowed_methods, reason = "the files are part of the source")]
 fn main() -> Result<(), Failure> {
     println!("cargo::rerun-if-changed=programs");
     println!("cargo::rerun-if-changed=build/compiler.rs");
@@ -26,13 +31,15 @@ fn main() -> Result<(), Failure> {
     }
     files.sort();
     let compiled = compiler::compile(&files).map_err(|errors| errors.join("\n"))?;
-    let mut blob = String::new();
+    let mut blob = Vec::new();
     let mut index: Vec<(String, usize, usize)> = Vec::new();
     for program in &compiled.programs {
         let start = blob.len();
         let mut nameless = program.clone();
         nameless.names.clear();
-        blob.push_str(&serde_json::to_string(&nameless)?);
+        let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(serde_json::to_string(&nameless)?.as_bytes())?;
+        blob.extend(packed.finish()?);
         index.extend(program.names.iter().map(|name| (name.clone(), start, blob.len())));
     }
     index.sort();
@@ -55,7 +62,7 @@ fn main() -> Result<(), Failure> {
         .collect();
     writeln!(code, "static SERVICES: &[ServiceInfo] = &[\n{}];", services.concat())?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("programs.json"), blob)?;
+    fs::write(out.join("programs.bin"), blob)?;
     fs::write(out.join("index.rs"), code)?;
     Ok(())
 }

@@ -10,6 +10,8 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods, reason = "a tool for people who write program files")]
+
 #[path = "../build/compiler.rs"]
 #[allow(unreachable_pub, reason = "shared with the build script")]
 mod compiler;

@@ -181,7 +181,8 @@ fn past_options(program: &str, words: &[Field], expected: &[&str], same: Same<'_
         return past_options(program, rest, later, same, depth + 1);
     }
     let is_option = word.len() > 1 && word.starts_with('-');
-    if !is_option && !(program == "cargo" && word.starts_with('+')) {
+    let is_toolchain = program == "cargo" && word.starts_with('+');
+    if !is_option && !is_toolchain {
         return Fit::No;
     }
     let flag = past_options(program, rest, expected, same, depth + 1);

@@ -6,15 +6,18 @@ mod code;
 pub mod spec;
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::sync::OnceLock;
 
 use crate::observer::Aspects;
 pub(crate) use code::network::host_of_url;
+use flate2::read::DeflateDecoder;
 use spec::{Body, OptionSpec, Program, Role};
 
 include!(concat!(env!("OUT_DIR"), "/index.rs"));
 
-static TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/programs.json"));
+/// The compiled programs, each packed for itself.
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/programs.bin"));
 
 /// A service that effects name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +72,12 @@ fn built_in(name: &str) -> Option<&'static Program> {
     let at = INDEX.binary_search_by(|(known, _, _)| (*known).cmp(name)).ok()?;
     let read = READ.get_or_init(|| INDEX.iter().map(|_| OnceLock::new()).collect());
     let (_, start, end) = INDEX[at];
-    let parse = || serde_json::from_str(TEXT.get(start as usize..end as usize)?).ok();
+    let parse = || {
+        let packed = PACKED.get(start as usize..end as usize)?;
+        let mut text = String::new();
+        DeflateDecoder::new(packed).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    };
     read.get(at)?.get_or_init(parse).as_ref()
 }
 

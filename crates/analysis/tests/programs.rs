@@ -6,6 +6,7 @@ use hookwright_analysis::programs::Programs;
 use toml::{Table, Value};
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "the files are part of the source")]
 fn every_example_of_a_program_file_gives_what_it_says() {
     let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("programs");
     let mut wrong = Vec::new();

@@ -138,6 +138,7 @@ impl Normalizer<'_> {
             | Operation::Alternative { word, .. }
             | Operation::Error { word, .. } => self.word(word),
             Operation::RemovePrefix { pattern, .. } | Operation::RemoveSuffix { pattern, .. } => self.word(pattern),
+            Operation::Substring(word) => self.word(word),
             Operation::Other { words } => self.words(words),
         }
     }

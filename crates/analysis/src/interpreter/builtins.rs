@@ -323,7 +323,7 @@ impl Interpreter<'_> {
                 Some("-p" | "-l" | "-P") => {}
                 Some("" | "-") => {}
                 // One word alone is a signal, whose trap goes.
-                Some(text) if args.len() > 1 => self.anytime(&text.to_owned(), &state),
+                Some(text) if args.len() > 1 => self.anytime(text, &state),
                 Some(_) => {}
                 None => self.unsure_all("what trap runs is only known then"),
             },

@@ -257,11 +257,8 @@ impl Interpreter<'_> {
         let dialect = state.dialect;
         let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
         // In some shells the variables stay behind a special builtin and a function.
-        let stays = dialect == Dialect::Posix
-            && !words
-                .first()
-                .and_then(Argument::text)
-                .is_some_and(|name| self.environment.programs.find(name).is_some());
+        let is_program = |name: &str| self.environment.programs.find(name).is_some();
+        let stays = dialect == Dialect::Posix && !words.first().and_then(Argument::text).is_some_and(is_program);
         for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
             for (name, before) in saved.iter().rev() {
                 match stays {

@@ -117,7 +117,7 @@ impl Interpreter<'_> {
         let holds_programs = |directory: &&str| {
             path.starts_with(directory) || (depth == Depth::Tree && Path::new(directory).starts_with(path))
         };
-        self.programs_changed |= PROGRAM_DIRECTORIES.iter().any(|directory| holds_programs(&directory));
+        self.programs_changed |= PROGRAM_DIRECTORIES.iter().any(holds_programs);
         // Another name of the same file changes with it.
         if self.environment.disk.has_other_names(path) {
             self.unsure(Access::Write, "a file that has other names (hard links)");

@@ -129,7 +129,7 @@ impl<'p> Reader<'p, '_> {
             } else if text == "-" || !(text.starts_with('-') || (text.starts_with('+') && self.exact(text).is_some())) {
                 self.operand(word);
             } else {
-                self.option(&text.to_owned());
+                self.option(text);
             }
         }
     }

@@ -157,6 +157,7 @@ impl<'c, 'a> Call<'c, 'a> {
 
     /// What the options do, and what their values are.
     fn options(&mut self) {
+        #[allow(clippy::type_complexity, reason = "values with their roles, and effects, of each option")]
         let given: Vec<(Vec<(Vec<Role>, Argument)>, Vec<Effect>)> = self
             .parsed
             .options

@@ -19,8 +19,10 @@ use super::call::Call;
 use super::spec::{self, Access};
 use crate::value::Argument;
 
+type Code = fn(&mut Call<'_, '_>);
+
 /// The code that program files may name.
-const CODE: &[(&str, fn(&mut Call<'_, '_>))] = &[
+const CODE: &[(&str, Code)] = &[
     ("apply-patch", patch::apply),
     ("awk", awk::run),
     ("copy", copy::run),

@@ -96,8 +96,7 @@ async fn model_events_carry_request_and_response() {
 
 #[tokio::test]
 async fn tool_events_carry_name_arguments_and_result() {
-    let effects =
-        json!({"commands": [["ls"]], "reads": ["."], "writes": [], "deletes": [], "network": [],
+    let effects = json!({"commands": [["ls"]], "reads": ["."], "writes": [], "deletes": [], "network": [],
             "repository": [], "services": [], "processes": [], "privileged": [], "flows": [], "certain": true});
     let expected = json!({"tool_name": "run_shell_command", "tool_input": {"command": "ls"}, "requested_by": "model",
         "effects": effects});

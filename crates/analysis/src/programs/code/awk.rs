@@ -13,7 +13,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     }
     for text in &code {
         match text.text() {
-            Some(text) => program(call, &text.to_owned()),
+            Some(text) => program(call, text),
             None => return call.interpreter.unsure_code("the awk program is only known when it runs"),
         }
     }

@@ -89,7 +89,10 @@ impl Scanner<'_> {
         match self.next()? {
             '{' | '}' => return Some(()),
             '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => {}
-            '#' => return Some(drop(self.line())),
+            '#' => {
+                self.line();
+                return Some(());
+            }
             'a' | 'i' | 'c' => {
                 // The text goes on behind every backslash at the end of a line.
                 while self.line().ends_with('\\') && self.next() == Some('\n') {}

@@ -59,7 +59,7 @@ fn run_text(call: &mut Call<'_, '_>, text: &Argument, parameters: &[Argument], d
     let mut state = call.interpreter.child_state(&call.state, dialect);
     state.parameters = parameters.iter().all(|word| !word.many).then(|| parameters.into());
     let io = Io { stdin: Default::default(), stdout: call.io.stdout.clone(), stderr: call.io.stderr.clone() };
-    call.interpreter.script_text(&code.to_owned(), state, &io);
+    call.interpreter.script_text(code, state, &io);
 }
 
 /// A word that another program hands to `sh -c`.
