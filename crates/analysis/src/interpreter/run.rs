@@ -258,10 +258,7 @@ impl Interpreter<'_> {
         let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
         // In some shells the variables stay behind a special builtin and a function.
         let stays = dialect == Dialect::Posix
-            && !words
-                .first()
-                .and_then(Argument::text)
-                .is_some_and(|name| self.environment.programs.find(name).is_some());
+            && words.first().and_then(Argument::text).is_none_or(|name| self.environment.programs.find(name).is_none());
         for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
             for (name, before) in saved.iter().rev() {
                 match stays {
