@@ -8,9 +8,15 @@
 //! ```
 //! A line of a file of commands is `{"command": …, "expect": "allow" | "block"}`.
 
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a tool for people who write program files"
+)]
+
 #[path = "../tests/common/mod.rs"]
 mod common;
-#![allow(clippy::print_stdout, clippy::print_stderr, clippy::disallowed_methods, reason = "a tool for people who write program files")]
 
 #[path = "../build/compiler.rs"]
 #[allow(unreachable_pub, reason = "shared with the build script")]

@@ -176,12 +176,7 @@ impl<'c, 'a> Call<'c, 'a> {
         let reader = self.body.code.is_none() && operands.iter().flat_map(|operand| &operand.roles).all(only_reads);
         for (values, does) in given {
             for (roles, value) in values {
-                let writes = |role: &Role| match role {
-                    Role::Path(access, _) => *access != Access::Read,
-                    Role::Named(name) => name.ends_with("-write") || name.ends_with("-delete"),
-                    _ => false,
-                };
-                if reader && roles.iter().any(writes) {
+                if reader && roles.iter().any(changes_files) {
                     self.interpreter.exceeds();
                 }
                 self.roles(&roles, &value);
@@ -210,9 +205,14 @@ impl<'c, 'a> Call<'c, 'a> {
         if self.privileged && self.parsed.operands.is_empty() {
             self.interpreter.privileged(&self.words[..1]);
         }
-        let given = self.parsed.operands.clone();
+        let mut given = self.parsed.operands.clone();
+        if let Some(default) = default
+            && (given.is_empty() || operands.is_some_and(|operands| lacks_files(operands, given.len())))
+        {
+            given.push(Argument::known(default.as_str()));
+        }
         match operands {
-            Some(operands) => self.operands(operands, &given, default.map(String::as_str)),
+            Some(operands) => self.operands(operands, &given),
             None if given.is_empty() => {}
             None => {
                 let reason = format!("what {} does with {} is not known", self.name, given[0].shown);
@@ -231,9 +231,8 @@ impl<'c, 'a> Call<'c, 'a> {
         })
     }
 
-    /// Gives operands their roles: those behind the repeated one are the last words. The default counts for the last
-    /// role where no word is left for it.
-    fn operands(&mut self, roles: &[Operand], given: &[Argument], default: Option<&str>) {
+    /// Gives operands their roles: those behind the repeated one are the last words.
+    fn operands(&mut self, roles: &[Operand], given: &[Argument]) {
         let repeated = roles.iter().position(|operand| matches!(operand.count, Count::Any | Count::Some));
         let behind = repeated.map_or(0, |at| roles.len() - at - 1);
         let mut left = given;
@@ -257,10 +256,6 @@ impl<'c, 'a> Call<'c, 'a> {
                 }
             }
             left = rest;
-        }
-        let enough = given.len() >= roles.len() || repeated.is_none() && !given.is_empty();
-        if let (Some(default), Some(last), false) = (default, roles.last(), enough) {
-            self.roles(&last.roles, &Argument::known(default));
         }
         if let Some(word) = left.first() {
             let reason = format!("what {} does with {} is not known", self.name, word.shown);
@@ -420,6 +415,22 @@ impl<'c, 'a> Call<'c, 'a> {
 
 pub(crate) fn shown(words: &[Argument]) -> String {
     words.iter().map(|word| &*word.shown).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a word of this role is a file that changes.
+fn changes_files(role: &Role) -> bool {
+    match role {
+        Role::Path(access, _) => *access != Access::Read,
+        Role::Named(name) => name.ends_with("-write") || name.ends_with("-delete"),
+        _ => false,
+    }
+}
+
+/// Whether the words are only enough for the texts that stand before the files: `grep -r PATTERN`.
+fn lacks_files(operands: &[Operand], given: usize) -> bool {
+    let texts =
+        operands.iter().take_while(|operand| operand.roles == [Role::Text] && operand.count == Count::One).count();
+    given == texts && operands.len() == texts + 1
 }
 
 /// Whether the words behind a command could make it a longer one, had no option stood between.

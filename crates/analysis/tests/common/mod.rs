@@ -9,7 +9,7 @@ use hookwright_analysis::programs::Programs;
 use toml::{Table, Value};
 
 /// What a command does in a git repository without files.
-pub fn effects(command: &str, programs: &Programs) -> Effects {
+pub(crate) fn effects(command: &str, programs: &Programs) -> Effects {
     let disk = MemoryDisk::default()
         .with_file("/project/.git/config", "[core]\n\tbare = false\n")
         .with_directory("/home/user")
@@ -20,7 +20,7 @@ pub fn effects(command: &str, programs: &Programs) -> Effects {
 }
 
 /// Compares an example of a program file with what comes out.
-pub fn check_example(example: &Table, programs: &Programs) -> Result<(), String> {
+pub(crate) fn check_example(example: &Table, programs: &Programs) -> Result<(), String> {
     const LISTS: [&str; 9] =
         ["commands", "reads", "writes", "deletes", "network", "repository", "services", "processes", "privileged"];
     let run = example.get("run").and_then(Value::as_str).ok_or("an example without run")?;

@@ -113,7 +113,13 @@ pub(super) fn zip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     if text == "-" {
         return;
     }
+    // An archive that is there is read before it changes.
+    let mut old = vec![text.clone(), format!("{text}.zip")];
+    old.retain(|name| access == Access::Write && is_there(call, name));
     call.touch(access, word, Depth::Itself);
+    if access == Access::Read && text.contains(['*', '?', '[']) {
+        call.interpreter.unsure(access, format!("{text} may stand for several archives"));
+    }
     let has_ending = text.rsplit('/').next().is_some_and(|name| name.contains('.'));
     let endings: &[&str] = match access {
         Access::Read if !text.ends_with(".zip") && !is_there(call, &text) => &[".zip", ".ZIP"],
@@ -122,6 +128,7 @@ pub(super) fn zip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
         _ => &[".zip"],
     };
     endings.iter().for_each(|ending| call.touch(access, &Argument::known(format!("{text}{ending}")), Depth::Itself));
+    old.iter().for_each(|name| call.touch(Access::Read, &Argument::known(name.as_str()), Depth::Itself));
 }
 
 /// A file of gzip's programs, which try endings where a name that they unpack is missing.

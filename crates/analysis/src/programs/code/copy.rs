@@ -86,6 +86,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let Some(Transfer { sources, written }) = transfer(call) else { return };
     let depth = if deep { Depth::Tree } else { Depth::Itself };
     let moves_tree = name == "mv" && sources.iter().any(|source| moved_depth(call, source) == Depth::Tree);
+    let may_be_links = sources.iter().any(|source| may_be_link(call, source));
     for source in &sources {
         if name == "mv" {
             let depth = if moves_tree { Depth::Tree } else { Depth::Itself };
@@ -105,7 +106,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         if deep && call.interpreter.may_hold_links(&path) {
             call.interpreter.unsure(Aspect::Writes, "links in the target are followed");
         }
-        if keeps_links {
+        if keeps_links && may_be_links {
             call.interpreter.link(&path);
         }
     }
@@ -118,6 +119,18 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             .collect::<Vec<_>>()
             .iter()
             .for_each(|path| call.interpreter.link(path));
+    }
+}
+
+/// Whether a file is a link or a tree that holds some, as far as that is known.
+fn may_be_link(call: &mut Call<'_, '_>, file: &Argument) -> bool {
+    let Some(path) = file.text().and_then(|text| call.state.path(text)).filter(|_| !call.interpreter.changed) else {
+        return true;
+    };
+    match call.interpreter.environment.disk.kind(&path) {
+        Some(FileKind::File) => false,
+        Some(FileKind::Directory) => call.interpreter.may_hold_links(&path),
+        _ => true,
     }
 }
 
