@@ -18,6 +18,8 @@ pub struct Parts {
     pub commands: Vec<Part>,
     /// Whether nothing else runs, as far as the shell is concerned.
     pub certain: bool,
+    /// Commands that may run where not everything can be told: the ends of commands, and texts in their words.
+    pub possible: Vec<Part>,
     /// Whether one of them is given code in a language of its own, which may run anything: `perl -e`, `awk`'s `system`.
     pub code: bool,
 }
@@ -69,7 +71,41 @@ pub fn parts(text: &str) -> Parts {
     state.parameters = None;
     let mut observer = PartsObserver { parts: Parts { certain: true, ..Parts::default() } };
     interpret(text, state, environment, &Budget::default(), &mut observer);
-    observer.parts
+    let mut parts = observer.parts;
+    if !parts.is_clear() {
+        parts.possible = possible_commands(&parts.commands, environment);
+    }
+    parts
+}
+
+/// What commands could run if a word of theirs is a program or a text for a shell.
+fn possible_commands(commands: &[Part], environment: Environment<'_>) -> Vec<Part> {
+    const MAX_WORDS: usize = 256;
+    let mut observer = PartsObserver { parts: Parts::default() };
+    let budget = Budget::default();
+    for part in commands {
+        for at in 1..part.words.len().min(MAX_WORDS) {
+            let Some(word) = part.words[at].as_deref() else { continue };
+            if !word.starts_with('-') {
+                let words = part.words[at..].to_vec();
+                observer.parts.commands.push(Part { words, text: word.to_owned(), redirects: part.redirects });
+            }
+            let value = word.split_once('=').map_or(word, |(_, value)| value);
+            for text in [word, value] {
+                if text.contains([' ', '$', '`', ';', '|', '&', '\n']) {
+                    // As a command, and as a text in which only substitutions count.
+                    let command = text.trim_start_matches(['!', '\'', '"']);
+                    for script in [command.to_owned(), format!(": <<END_OF_TEXT\n{text}\nEND_OF_TEXT\n")] {
+                        let mut state = State::new(std::path::Path::new("/"), Dialect::Bash);
+                        state.cwd = None;
+                        state.parameters = None;
+                        interpret(&script, state, environment, &budget, &mut observer);
+                    }
+                }
+            }
+        }
+    }
+    observer.parts.commands
 }
 
 struct PartsObserver {

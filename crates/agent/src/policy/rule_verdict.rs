@@ -67,6 +67,9 @@ impl Policy {
         if !parts.certain || parts.commands.is_empty() {
             verdicts.push(self.strongest_match(call, RuleTarget::UnknownCommand));
         }
+        // Where not everything can be told, a deny of what may run holds.
+        let possible = parts.possible.iter().map(|part| self.strongest_match(call, RuleTarget::CommandPart(part)));
+        verdicts.extend(possible.filter(|verdict| verdict.is_some_and(|one| one.decision == RuleDecision::Deny)));
         // Code for an interpreter may run anything, which does not speak against a rule that allows the interpreter.
         // Code that other programs run is uncertain, so no rule about commands allows it.
         let hidden = parts.code.then(|| self.strongest_match(call, RuleTarget::UnknownCommand)).flatten();

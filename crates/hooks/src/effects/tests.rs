@@ -189,7 +189,7 @@ fn what_cannot_be_told_is_said() {
     check(&[
         ("python x.py", "r:x.py ?crwdn"),
         ("make", "?crwdn"),
-        ("cargo test", "w:target/ n:crates.io ?crwdn"),
+        ("cargo test", "w:target/ ?crwdn"),
         ("./script.sh", "?crwdn"),
         ("/tmp/cat a.txt", "?crwdn"),
         ("cat $F", "?r"),

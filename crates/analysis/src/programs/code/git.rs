@@ -308,7 +308,7 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
             }
         }
         if pushes {
-            call.interpreter.unsure_all("the hooks of another repository of this machine run");
+            call.interpreter.unsure_program(Aspects::ALL, "the hooks of another repository of this machine run");
         }
         if is_path {
             return;

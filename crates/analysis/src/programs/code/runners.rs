@@ -40,6 +40,13 @@ pub(super) fn parallel(call: &mut Call<'_, '_>) {
     let (Some(command), Some(values)) = (command, values) else {
         return call.interpreter.unsure_all("what parallel runs is only known then");
     };
+    // A shell reads the command once more, so quotes around its words are lost.
+    if command
+        .iter()
+        .any(|word| word.contains(|char: char| char.is_whitespace() || "'\"\\$`;|&<>()*?~#".contains(char)))
+    {
+        return call.interpreter.unsure_all("parallel gives its words to a shell once more");
+    }
     let command = command.join(" ");
     // Other replacements than `{}` take parts of a word.
     if command.replace("{}", "").contains('{') {

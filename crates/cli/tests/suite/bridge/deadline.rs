@@ -13,7 +13,7 @@ fn bombs() -> Vec<String> {
     let nested =
         |open: &str, inner: &str, close: &str, depth| format!("{}{inner}{}", open.repeat(depth), close.repeat(depth));
     vec![
-        format!("false && {}", nested("for a in 1 2 3 4; do ", ":", "; done", 20)),
+        format!("echo && {}", nested("for a in 1 2 3 4; do ", ":", "; done", 20)),
         format!("echo {}", nested("$((", "$(fi)", "))", 22)),
         format!("A=xxxxxxxx; {}", "A=$A$A; ".repeat(40)),
     ]
