@@ -13,6 +13,10 @@ pub(crate) const PLACEHOLDER: &str = "hwMARKwh";
 /// Returns the shape of a text, with every placeholder in its words replaced by `value`; `None` if the text is not
 /// understood.
 pub(crate) fn render_shape(text: &str, value: &str) -> Option<String> {
+    // Control characters are never understood.
+    if value.contains(|char: char| char.is_control() && !matches!(char, '\n' | '\t')) {
+        return None;
+    }
     let mut script = Script::parse(text, Dialect::Bash, &Budget::default());
     Normalizer { value }.list(&mut script.list);
     script.problems.is_empty().then(|| format!("{:?}", script.list))

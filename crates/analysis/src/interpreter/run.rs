@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::redirection::opens_file;
 use super::touch::PROGRAM_DIRECTORIES;
 use super::{Interpreter, Io, Outcome, UNITS_PER_STEP};
+use crate::budget::OVER_BUDGET;
 use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::programs::spec::Aspect;
@@ -128,7 +129,7 @@ impl Interpreter<'_> {
         io: &Io,
     ) -> Outcome {
         if self.commands_left == 0 {
-            self.unsure_all("it runs too many commands");
+            self.unsure_all(OVER_BUDGET);
             return Outcome::both(state);
         }
         self.commands_left -= 1;
@@ -397,7 +398,11 @@ impl Interpreter<'_> {
         for path in std::mem::take(&mut self.written) {
             self.data_to_file(&path, data);
         }
-        self.print(&Value::unknown(data), io);
+        // A count of the input is a number.
+        let counts =
+            name == "wc" && matches!(words, [_, only] if matches!(only.text(), Some("-l" | "-c" | "-w" | "-m")));
+        let text = if counts { Text::Number } else { Text::Unknown };
+        self.print(&Value { text, taint: data }, io);
     }
 
     /// A program or a script of this name runs.

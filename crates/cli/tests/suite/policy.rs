@@ -72,7 +72,7 @@ fn no_spelling_gets_around_a_deny() {
         assert!(sandbox.has_file("x"), "{command}");
     }
     // What only the running shell knows may be denied: such a command needs approval, and there is no user. So does a
-    // command that another language may run or replace.
+    // command that another language may run or replace. A deny of what it may run holds, too.
     for command in [
         "X=rm; $X -rf x",
         "awk 'BEGIN{system(\"rm x\")}'",
@@ -84,7 +84,9 @@ fn no_spelling_gets_around_a_deny() {
         "sed '1e rm x' .gemini/settings.json",
     ] {
         let run = shell(&sandbox, command, &[]).expect_exit_code(0);
-        assert_contains(&run.stderr, "requires the user's approval, and no user is present");
+        let refusals =
+            ["requires the user's approval, and no user is present", "Tool execution denied by policy: keep it"];
+        assert!(refusals.iter().any(|refusal| run.stderr.contains(refusal)), "{command}: {}", run.stderr);
         assert!(sandbox.has_file("x"), "{command}");
     }
     shell(&sandbox, "echo rm > ran", &[]).expect_exit_code(0);
