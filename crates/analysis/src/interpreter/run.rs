@@ -340,7 +340,8 @@ impl Interpreter<'_> {
         }
         let run = self.command_run(words, &state, io);
         if let Some(result) = self.observer.program(&run) {
-            self.print(&result.prints, io);
+            let prints = if is_count(words) { Value::NUMBER } else { result.prints };
+            self.print(&prints, io);
             return match result.success {
                 Some(true) => Outcome::success(state),
                 Some(false) => Outcome::failure(state),
@@ -398,10 +399,7 @@ impl Interpreter<'_> {
         for path in std::mem::take(&mut self.written) {
             self.data_to_file(&path, data);
         }
-        // A count of the input is a number.
-        let counts =
-            name == "wc" && matches!(words, [_, only] if matches!(only.text(), Some("-l" | "-c" | "-w" | "-m")));
-        let text = if counts { Text::Number } else { Text::Unknown };
+        let text = if is_count(words) { Text::Number } else { Text::Unknown };
         self.print(&Value { text, taint: data }, io);
     }
 
@@ -431,6 +429,12 @@ fn fits(pattern: &str, name: &str) -> bool {
         Some(prefix) => name.starts_with(prefix),
         None => pattern == name,
     }
+}
+
+/// Whether a command prints a number: a count of its input.
+fn is_count(words: &[Argument]) -> bool {
+    let [program, option] = words else { return false };
+    program.text().and_then(known_name) == Some("wc") && matches!(option.text(), Some("-l" | "-c" | "-w" | "-m"))
 }
 
 /// Whether a program is the loader of programs, which runs another one.
