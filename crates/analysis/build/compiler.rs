@@ -23,8 +23,6 @@ type Result<T> = std::result::Result<T, String>;
 /// Roles that only a program's code understands.
 const CODE_ROLES: &[&str] = &[
     "fzf-bind",
-    "plain-read",
-    "plain-write",
     "curl-urlencode",
     "remote-list",
     "output-format",

@@ -17,6 +17,7 @@ pub mod observer;
 pub mod patch;
 pub mod paths;
 pub mod programs;
+pub mod star_pattern;
 pub mod state;
 pub mod syntax;
 pub mod trace;

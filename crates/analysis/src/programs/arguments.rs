@@ -1,6 +1,7 @@
 //! The words of a call, taken apart by the program's options. Only what the program's file lists is understood.
 
 use super::spec::{Body, OptionSpec, Program, Role, SubCommand, Syntax};
+use crate::star_pattern::matches_star;
 use crate::value::Argument;
 
 /// An option that was given.
@@ -386,27 +387,15 @@ fn parse_one(program: &Program, name: &str, words: &[Argument]) -> Option<usize>
 fn fit(pattern: &[String], words: &[&str]) -> Option<(usize, bool)> {
     if let Some(deep) = pattern.iter().position(|word| word == "**") {
         let (head, tail) = (&pattern[..deep], &pattern[deep + 1..]);
-        if words.len() < head.len() || !head.iter().zip(words).all(|(pattern, word)| fits_word(pattern, word)) {
+        if words.len() < head.len() || !head.iter().zip(words).all(|(pattern, word)| matches_star(pattern, word)) {
             return None;
         }
         let last = words.len().checked_sub(tail.len())?;
         return (head.len()..=last)
-            .find(|from| tail.iter().zip(&words[*from..]).all(|(pattern, word)| fits_word(pattern, word)))
+            .find(|from| tail.iter().zip(&words[*from..]).all(|(pattern, word)| matches_star(pattern, word)))
             .map(|from| (from + tail.len(), true));
     }
     let fits =
-        words.len() >= pattern.len() && pattern.iter().zip(words).all(|(pattern, word)| fits_word(pattern, word));
+        words.len() >= pattern.len() && pattern.iter().zip(words).all(|(pattern, word)| matches_star(pattern, word));
     fits.then_some((pattern.len(), false))
-}
-
-fn fits_word(pattern: &str, word: &str) -> bool {
-    let Some((head, rest)) = pattern.split_once('*') else { return pattern == word };
-    let Some(mut left) = word.strip_prefix(head) else { return false };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let last = parts.pop().unwrap_or_default();
-    for part in parts {
-        let Some(at) = left.find(part) else { return false };
-        left = &left[at + part.len()..];
-    }
-    left.ends_with(last)
 }

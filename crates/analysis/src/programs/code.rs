@@ -82,17 +82,6 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.interpreter.unsure_all(format!("{} may run a command", word.shown));
             }
         }
-        "plain-read" | "plain-write" => {
-            // A scheme, a pipe, a list or a selection of pages makes something else of a name.
-            if word
-                .text()
-                .is_none_or(|text| text.contains([':', '|', '@', '%', '[', '*', '?']) || text.starts_with('-'))
-            {
-                return call.interpreter.unsure_all(format!("{} may be more than a file", word.shown));
-            }
-            let access = if role == "plain-read" { Access::Read } else { Access::Write };
-            call.touch(access, word, spec::Depth::Itself);
-        }
         "output-format" => {
             // `go-template-file=F` and its kin read a template.
             if word.text().is_none_or(|text| text.contains("-file")) {

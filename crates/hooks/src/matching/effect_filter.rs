@@ -13,6 +13,7 @@ use globset::{GlobBuilder, GlobMatcher};
 
 use crate::effects::{Aspect, CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
 use hookwright_analysis::command_parts::{Fit, begins};
+use hookwright_analysis::star_pattern::matches_star;
 
 /// A compiled `when`. It is cheap to clone.
 #[derive(Clone)]
@@ -286,7 +287,7 @@ impl StarPattern {
     }
 
     fn matches(&self, text: &str) -> bool {
-        matches_star_pattern(&self.text, &text.to_ascii_lowercase())
+        matches_star(&self.text, &text.to_ascii_lowercase())
     }
 }
 
@@ -379,7 +380,7 @@ impl CommandPattern {
 
     fn match_words(&self, words: &[Option<String>]) -> Fit {
         let leading: Vec<&str> = self.leading_words.iter().map(String::as_str).collect();
-        let begins = begins(words, &leading, &matches_star_pattern);
+        let begins = begins(words, &leading, &matches_star);
         let rest = words.get(1..).unwrap_or_default();
         self.flags.iter().map(|sign| match_flag(sign, rest)).fold(begins, |sum, next| match (sum, next) {
             (Fit::No, _) | (_, Fit::No) => Fit::No,
@@ -418,7 +419,7 @@ fn match_flag(sign: &str, words: &[Option<String>]) -> Fit {
         None => words.iter().flatten().any(|word| {
             let name = word.split('=').next().unwrap_or(word);
             let shortened = name.len() > 3 && name.starts_with("--") && sign.trim_end_matches('*').starts_with(name);
-            shortened || matches_star_pattern(sign, word) || matches_star_pattern(sign, name)
+            shortened || matches_star(sign, word) || matches_star(sign, name)
         }),
     };
     match found {
@@ -426,19 +427,6 @@ fn match_flag(sign: &str, words: &[Option<String>]) -> Fit {
         false if words.contains(&None) => Fit::Maybe,
         false => Fit::No,
     }
-}
-
-/// Whether a text matches a pattern with `*`.
-fn matches_star_pattern(pattern: &str, text: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
-    let Some(mut left) = text.strip_prefix(first) else { return false };
-    let mut parts: Vec<&str> = rest.split('*').collect();
-    let last = parts.pop().unwrap_or_default();
-    for part in parts {
-        let Some(at) = left.find(part) else { return false };
-        left = &left[at + part.len()..];
-    }
-    left.ends_with(last)
 }
 
 #[cfg(test)]
