@@ -83,11 +83,14 @@ fn enter() -> io::Result<()> {
 }
 
 fn restore() {
-    if IS_RAW.swap(false, Ordering::SeqCst) {
+    if IS_RAW.load(Ordering::SeqCst) {
         // The terminal may be gone; then there is nothing to restore.
         let _ = write(leave_alternate_screen());
         let _ = write(LEAVE_SEQUENCE);
         let _ = terminal::disable_raw_mode();
+        // Last: a signal that ends the program meanwhile finds the flags set and restores the terminal itself.
+        IS_ON_ALTERNATE_SCREEN.store(false, Ordering::SeqCst);
+        IS_RAW.store(false, Ordering::SeqCst);
     }
 }
 
@@ -95,7 +98,7 @@ fn restore() {
 ///
 /// Sent without that, it would move the cursor.
 fn leave_alternate_screen() -> &'static str {
-    if IS_ON_ALTERNATE_SCREEN.swap(false, Ordering::SeqCst) { LEAVE_ALTERNATE_SCREEN } else { "" }
+    if is_on_alternate_screen() { LEAVE_ALTERNATE_SCREEN } else { "" }
 }
 
 /// Restores the terminal's modes when the program ends abruptly, and returns the sequences that are still to be
@@ -103,7 +106,7 @@ fn leave_alternate_screen() -> &'static str {
 ///
 /// It does not write them itself, because a write could block.
 pub(crate) fn restore_modes() -> [&'static str; 3] {
-    if !IS_RAW.swap(false, Ordering::SeqCst) {
+    if !IS_RAW.load(Ordering::SeqCst) {
         return [""; 3];
     }
     let _ = terminal::disable_raw_mode();
