@@ -7,7 +7,7 @@ use hookwright_process::{Exit, TerminationWait};
 use hookwright_testkit::deadline::*;
 use tokio::time::Instant;
 
-use super::support::{ProcessFixture, TERMINATION_GRACE_PERIOD, is_running, wait_until, with_timeout};
+use super::support::{ProcessFixture, TERMINATION_GRACE_PERIOD, are_forgotten, is_running, wait_until, with_timeout};
 
 async fn wait_until_gone(pid: u32) {
     wait_until(&format!("{pid} is gone"), || !is_running(pid)).await;
@@ -96,7 +96,7 @@ async fn dropping_a_process_ends_its_group() {
     drop(process);
     wait_until_gone(leader).await;
     wait_until_gone(child).await;
-    wait_until("it is reaped and forgotten", || place.groups.pids().is_empty()).await;
+    wait_until("it is reaped and forgotten", || are_forgotten(&place.groups)).await;
 }
 
 #[tokio::test]
@@ -113,7 +113,7 @@ async fn empty_group_is_forgotten() {
     with_timeout(process.wait()).await.unwrap();
     assert!(process.finish().has_survivors);
     assert_eq!(place.groups.pids(), [group], "remembered while somebody is in it");
-    wait_until("the last one ends", || place.groups.pids().is_empty()).await;
+    wait_until("the last one ends", || are_forgotten(&place.groups)).await;
 }
 
 #[tokio::test]

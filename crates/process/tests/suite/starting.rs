@@ -7,7 +7,7 @@ use std::path::Path;
 use hookwright_process::Exit;
 use hookwright_testkit::deadline::*;
 
-use super::support::{ProcessFixture, head_text, wait_until, with_timeout};
+use super::support::{ProcessFixture, are_forgotten, head_text, wait_until, with_timeout};
 
 #[tokio::test]
 async fn a_program_sees_its_name_arguments_environment_and_directory() {
@@ -184,7 +184,7 @@ async fn five_hundred_processes_leave_nothing_open() {
             }
         }
     }
-    wait_until("all groups are forgotten", || place.groups.pids().is_empty()).await;
+    wait_until("all groups are forgotten", || are_forgotten(&place.groups)).await;
     wait_until("everything is closed", || open() <= before).await;
     assert_eq!(count_zombies(), 0);
 }

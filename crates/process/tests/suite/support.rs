@@ -90,6 +90,18 @@ pub(crate) fn is_running(pid: u32) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
+/// Returns whether every group is forgotten, or has only zombies that the init process of a namespace does not reap.
+pub(crate) fn are_forgotten(groups: &ProcessGroups) -> bool {
+    let left = groups.pids();
+    left.is_empty() || {
+        let listed = std::process::Command::new("ps").args(["-eo", "pgid=,ppid=,stat="]).output_in_time().unwrap();
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let rows = listed.lines().map(|row| row.split_whitespace().collect::<Vec<_>>());
+        let mut members = rows.filter(|row| left.iter().any(|group| row.first() == Some(&&*group.to_string())));
+        members.all(|row| row.get(1) == Some(&"1") && row.get(2).is_some_and(|state| state.starts_with('Z')))
+    }
+}
+
 pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is_so() {
