@@ -23,6 +23,8 @@ use crate::Exit;
 
 /// The exit code of this process; what counts is in its report.
 const INIT_EXIT_CODE: i32 = 0;
+/// How many ended processes are reaped before the living ones are counted.
+const MAX_REAPED_AT_ONCE: usize = 64;
 /// The highest capability that a kernel may know.
 const MAX_CAPABILITY: u32 = 63;
 
@@ -82,9 +84,9 @@ impl Init<'_> {
             if is_hung_up(alive)? {
                 return Err(io::Error::other("the supervisor is gone"));
             }
-            // Other processes of this user must not look into this one, which is not restricted yet.
-            rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?;
-            map_ids(self.ids)
+            map_ids(self.ids)?;
+            // Processes inside must not look into this one. The maps belong to root from then on.
+            Ok(rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)?)
         })?;
         let env = SetupStep::Network.run(|| self.set_up_network())?;
         mounts::set_up(plan)?;
@@ -123,9 +125,9 @@ impl Init<'_> {
         match kernel::fork_into(0)? {
             Fork::Parent(pid) => Ok(pid),
             Fork::Child => {
-                // The mask of signals is emptied by this call.
                 let mut command = std::process::Command::new(program);
-                let error = command.args(args).env_clear().envs(env).exec();
+                command.args(args).env_clear().envs(env);
+                let error = kernel::unblock_signals().err().unwrap_or_else(|| command.exec());
                 self.report(&Report::ExecFailed(error.raw_os_error().unwrap_or(libc::ENOEXEC)));
                 std::process::exit(INIT_EXIT_CODE)
             }
@@ -137,9 +139,16 @@ impl Init<'_> {
         let limit = self.plan.limits.max_processes;
         let interval = if limit.is_some() { POLL_INTERVAL } else { IDLE_POLL_INTERVAL };
         loop {
-            while let Ok(Some((pid, status))) = waitpid(None, WaitOptions::NOHANG) {
-                if let Some(exit) = exit_of(status).filter(|_| pid == command) {
-                    return Report::Ended(exit);
+            // Between two looks at their number, or a storm of short processes would never be counted.
+            for _ in 0..MAX_REAPED_AT_ONCE {
+                match waitpid(None, WaitOptions::NOHANG) {
+                    Ok(Some((pid, status))) if pid == command => {
+                        if let Some(exit) = exit_of(status) {
+                            return Report::Ended(exit);
+                        }
+                    }
+                    Ok(Some(_)) => {}
+                    Ok(None) | Err(_) => break,
                 }
             }
             if limit.is_some_and(|limit| count_processes() > limit as usize) {
@@ -192,6 +201,12 @@ fn refuse_directory_streams() -> io::Result<()> {
 fn set_limits(limits: ConfinementLimits) -> io::Result<()> {
     if let Some(bytes) = limits.memory_bytes {
         setrlimit(Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) })?;
+    }
+    if let Some(processes) = limits.max_processes {
+        // The count of processes is what ends the command; this keeps a storm of them off the machine until then. It does
+        // not hold for root.
+        let most = Some(u64::from(processes) + 2);
+        setrlimit(Resource::Nproc, Rlimit { current: most, maximum: most })?;
     }
     Ok(())
 }

@@ -97,6 +97,19 @@ pub(super) fn block_waited_signals() -> io::Result<()> {
     }
 }
 
+/// Unblocks all signals, for the command.
+pub(super) fn unblock_signals() -> io::Result<()> {
+    let mut none = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` initialises the set and never fails; no old mask is asked for.
+    match unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, none.as_ptr(), ptr::null_mut())
+    } {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code)),
+    }
+}
+
 /// Waits for one of the blocked signals; `None` when the time is over.
 pub(super) fn wait_for_signal(timeout: Duration) -> Option<ReceivedSignal> {
     let signals = waited_signals();
