@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use hookwright_settings::ProcessEnv;
+
 use crate::args::{self, CliCommand, RunArgs};
 use crate::exit;
 use crate::output::{self, error_report};
@@ -22,8 +24,54 @@ pub(crate) fn run_if_requested() -> Option<ExitCode> {
     Some(ExitCode::from(code))
 }
 
+/// Whether this machine can confine a command.
+pub(crate) struct ConfinementSupport {
+    /// Why it cannot.
+    problem: Option<String>,
+}
+
+impl ConfinementSupport {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({"available": self.problem.is_none(), "problem": self.problem})
+    }
+}
+
+impl std::fmt::Display for ConfinementSupport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.problem {
+            None => f.write_str("confinement: works here (`hookwright run`)"),
+            Some(problem) => write!(f, "confinement: not available here: {problem}"),
+        }
+    }
+}
+
+/// Finds out by running a command confined.
+pub(crate) fn probe(world: &ProcessEnv) -> ConfinementSupport {
+    let problem = match std::env::current_exe() {
+        Err(error) => Some(error.to_string()),
+        Ok(program) => match run_probe(&program, world) {
+            Err(error) => Some(error.to_string()),
+            Ok(output) if output.status.success() => None,
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                let line = text.lines().next().unwrap_or("it does not say why");
+                Some(output::one_line(line.trim_start_matches("error: ")))
+            }
+        },
+    };
+    ConfinementSupport { problem }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program has a time limit, and nothing survives it")]
+fn run_probe(program: &std::path::Path, world: &ProcessEnv) -> std::io::Result<std::process::Output> {
+    // It confines itself to a second, and ends with what it runs.
+    let args = ["run", "--time", "1", "--", "true"];
+    let env = world.env.iter().filter(|(name, _)| name == "PATH").cloned();
+    std::process::Command::new(program).args(args).current_dir("/").env_clear().envs(env).output()
+}
+
 #[cfg(not(target_os = "linux"))]
-fn run(_: &RunArgs) -> anyhow::Result<u8> {
+pub(crate) fn run(_: &RunArgs) -> anyhow::Result<u8> {
     anyhow::bail!("commands can be confined on Linux only")
 }
 
@@ -43,13 +91,13 @@ mod linux {
     use hookwright_process::confinement::{
         ConfinedCommand, ConfinedExit, ConfinementError, ExceededLimit, run_confined,
     };
-    use hookwright_settings::ProcessEnv;
 
-    use super::{RunArgs, exit, output};
+    use super::{ProcessEnv, RunArgs, exit, output};
     use crate::args::RunProfile;
 
     /// The caches that the profile `build` allows.
     const BUILD_CACHES: [&str; 10] = ["cargo", "npm", "yarn", "pnpm", "bun", "pip", "uv", "go", "gradle", "maven"];
+    const MAX_PROFILE_BYTES: u64 = 1 << 20;
     /// The exit code of a process that a signal ended is this and the signal's number, as a shell reports it.
     const SIGNAL_EXIT_BASE: i32 = 128;
 
@@ -89,7 +137,8 @@ mod linux {
     fn profile(args: &RunArgs) -> anyhow::Result<ConfinementProfile> {
         let mut profile = match (&args.plan, args.profile) {
             (Some(path), _) => {
-                let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+                let text = hookwright_disk::read_text(path, MAX_PROFILE_BYTES)
+                    .with_context(|| format!("{}", path.display()))?;
                 serde_json::from_str(&text).with_context(|| format!("{} is not a profile", path.display()))?
             }
             (None, Some(RunProfile::Build)) => ConfinementProfile {
@@ -139,7 +188,9 @@ mod linux {
 
     fn program_error_code(error: &ConfinementError) -> u8 {
         match error {
-            ConfinementError::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => exit::NOT_FOUND,
+            ConfinementError::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                exit::NOT_FOUND
+            }
             _ => exit::NOT_EXECUTABLE,
         }
     }

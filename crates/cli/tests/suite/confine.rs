@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{ProgramRun, Sandbox, has_program, report_skipped};
+use hookwright_testkit::{ProgramRun, Sandbox, fs, has_program, report_skipped};
 
 use crate::sandbox;
 
@@ -35,7 +35,7 @@ fn can_confine(test: &str) -> bool {
 
 /// Whether nothing that must not change has changed.
 fn assert_untouched(sandbox: &Sandbox, attack: &str) {
-    let outside = std::fs::read_to_string(sandbox.sibling_path("outside"));
+    let outside = fs::read_to_string(sandbox.sibling_path("outside"));
     assert_eq!(outside.unwrap_or_default(), "untouched", "{attack}");
     assert_eq!(sandbox.read(".env"), "TOKEN=hunter2", "{attack}");
     assert_eq!(sandbox.read(".git/config"), "[core]\n", "{attack}");
@@ -122,7 +122,10 @@ const ATTACKS: &[(&str, &str)] = &[
     ("nsenter", "nsenter -t 1 -m sh -c 'echo x > ../outside'; nsenter -t $PPID -a true"),
     ("raw disk", "for d in /dev/vd* /dev/sd* /dev/nvme* /dev/loop*; do echo x > $d; done; ls /dev | grep -q vda"),
     ("make a device", "mknod disk b 254 0 && echo x > disk"),
-    ("kernel settings", "echo x > /proc/sys/kernel/hostname; echo b > /proc/sysrq-trigger; echo 1 > /sys/kernel/uevent_helper"),
+    (
+        "kernel settings",
+        "echo x > /proc/sys/kernel/hostname; echo b > /proc/sysrq-trigger; echo 1 > /sys/kernel/uevent_helper",
+    ),
     ("cgroups", "mkdir /sys/fs/cgroup/escaped /sys/fs/cgroup/pids/escaped; echo $$ > /sys/fs/cgroup/pids/cgroup.procs"),
     ("set-user-ID program", "cp /bin/sh s; chmod 4755 s; ./s -c 'echo x > ../outside'; su -c 'echo x > ../outside'"),
     ("sudo", "sudo -n sh -c 'echo x > ../outside'"),
@@ -235,7 +238,8 @@ fn streams_of_the_caller_are_no_way_out() {
     let program = env!("CARGO_BIN_EXE_hookwright");
     let outside = sandbox.sibling_path("outside");
     // A file that was given to read from can't be opened again to write to.
-    let script = format!("'{program}' run -- sh -c 'echo x > /proc/self/fd/0; echo x > /dev/stdin' < '{}'", outside.display());
+    let script =
+        format!("'{program}' run -- sh -c 'echo x > /proc/self/fd/0; echo x > /dev/stdin' < '{}'", outside.display());
     let _ = Command::new("sh").args(["-c", &script]).current_dir(sandbox.project()).output_in_time().unwrap();
     assert_untouched(&sandbox, "stdin");
     // A folder as a stream would lead out of the mount namespace.
@@ -248,7 +252,7 @@ fn streams_of_the_caller_are_no_way_out() {
     let script = format!("'{program}' run -- sh -c 'echo one > /dev/stdout' > '{}'", log.display());
     let run = Command::new("sh").args(["-c", &script]).current_dir(sandbox.project()).output_in_time().unwrap();
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
-    assert_eq!(std::fs::read_to_string(log).unwrap(), "one\n");
+    assert_eq!(fs::read_to_string(log).unwrap(), "one\n");
 }
 
 #[test]
@@ -314,32 +318,100 @@ fn signals_are_passed_on() {
 /// Attacks that need more than a shell. Each prints `ESCAPED` if it succeeds.
 const PYTHON_ATTACKS: &[(&str, &[&str], &str)] = &[
     ("UNIX socket", &[], "import socket; socket.socket(socket.AF_UNIX); print('ESCAPED')"),
-    ("abstract UNIX socket", &["--network", "all"], "import socket; socket.socket(socket.AF_UNIX).bind('\\0x'); print('ESCAPED')"),
+    (
+        "abstract UNIX socket",
+        &["--network", "all"],
+        "import socket; socket.socket(socket.AF_UNIX).bind('\\0x'); print('ESCAPED')",
+    ),
     ("raw socket", &[], "import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print('ESCAPED')"),
     ("raw IPv6 socket", &[], "import socket; socket.socket(socket.AF_INET6, socket.SOCK_RAW, 58); print('ESCAPED')"),
     ("packet socket", &[], "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW); print('ESCAPED')"),
     ("vsock", &[], "import socket; socket.socket(40, 1); print('ESCAPED')"),
     ("other netlink", &[], "import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 9); print('ESCAPED')"),
-    ("loopback of the host", &["--network", "loopback"], "import os,socket; socket.create_connection(('127.0.0.1', int(os.environ['PORT'])), 2); print('ESCAPED')"),
-    ("loopback without a network", &[], "import os,socket; socket.create_connection(('127.0.0.1', int(os.environ['PORT'])), 2); print('ESCAPED')"),
-    ("UDP", &[], "import socket; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', 9)); print('ESCAPED')"),
-    ("IPv6", &[], "import socket; s=socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.sendto(b'x', ('::1', 9)); print('ESCAPED')"),
+    (
+        "loopback of the host",
+        &["--network", "loopback"],
+        "import os,socket; socket.create_connection(('127.0.0.1', int(os.environ['PORT'])), 2); print('ESCAPED')",
+    ),
+    (
+        "loopback without a network",
+        &[],
+        "import os,socket; socket.create_connection(('127.0.0.1', int(os.environ['PORT'])), 2); print('ESCAPED')",
+    ),
+    (
+        "UDP",
+        &[],
+        "import socket; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b'x', ('127.0.0.1', 9)); print('ESCAPED')",
+    ),
+    (
+        "IPv6",
+        &[],
+        "import socket; s=socket.socket(socket.AF_INET6, socket.SOCK_DGRAM); s.sendto(b'x', ('::1', 9)); print('ESCAPED')",
+    ),
     ("DNS", &[], "import socket; socket.getaddrinfo('example.com', 80); print('ESCAPED')"),
     ("terminal input", &[], "import fcntl,termios; fcntl.ioctl(0, termios.TIOCSTI, b'x')\nprint('ESCAPED')"),
-    ("terminal input, high bits", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(16,0,ctypes.c_ulong(0x100005412),b'x'); print('ESCAPED' if ctypes.get_errno() != 1 else '')"),
-    ("io_uring", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); b=(ctypes.c_char*200)(); print('ESCAPED' if l.syscall(425, 4, b) >= 0 else '')"),
-    ("keyring", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.syscall(250, 0, -3, 1) >= 0 else '')"),
-    ("user namespace", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.unshare(0x10000000) == 0 else '')"),
-    ("clone3", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); a=(ctypes.c_ulonglong*11)(0x10000000,0,0,0,17); r=l.syscall(435,a,88); print('ESCAPED' if r >= 0 else '')"),
-    ("x32 system calls", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(0x40000000|272,0x10000000); print('ESCAPED' if r == 0 else '')"),
-    ("file handles", &[], "import ctypes,os; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(304,0,0,0); print('ESCAPED' if ctypes.get_errno() not in (1,) else '')"),
-    ("trace of outsiders", &[], "import os; print('ESCAPED' if any(int(p) > 1 and open(f'/proc/{p}/comm').read().strip() in ('cargo','systemd') for p in os.listdir('/proc') if p.isdigit()) else '')"),
-    ("signals to outsiders", &[], "import os\nfor p in range(3, 4000):\n  try: os.kill(p, 0); print('ESCAPED', p) if p not in [os.getpid()] else 0\n  except ProcessLookupError: pass\n  except PermissionError: pass"),
+    (
+        "terminal input, high bits",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(16,0,ctypes.c_ulong(0x100005412),b'x'); print('ESCAPED' if ctypes.get_errno() != 1 else '')",
+    ),
+    (
+        "io_uring",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); b=(ctypes.c_char*200)(); print('ESCAPED' if l.syscall(425, 4, b) >= 0 else '')",
+    ),
+    (
+        "keyring",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.syscall(250, 0, -3, 1) >= 0 else '')",
+    ),
+    (
+        "user namespace",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.unshare(0x10000000) == 0 else '')",
+    ),
+    (
+        "clone3",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); a=(ctypes.c_ulonglong*11)(0x10000000,0,0,0,17); r=l.syscall(435,a,88); print('ESCAPED' if r >= 0 else '')",
+    ),
+    (
+        "x32 system calls",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(0x40000000|272,0x10000000); print('ESCAPED' if r == 0 else '')",
+    ),
+    (
+        "file handles",
+        &[],
+        "import ctypes,os; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(304,0,0,0); print('ESCAPED' if ctypes.get_errno() not in (1,) else '')",
+    ),
+    (
+        "trace of outsiders",
+        &[],
+        "import os; print('ESCAPED' if any(int(p) > 1 and open(f'/proc/{p}/comm').read().strip() in ('cargo','systemd') for p in os.listdir('/proc') if p.isdigit()) else '')",
+    ),
+    (
+        "signals to outsiders",
+        &[],
+        "import os\nfor p in range(3, 4000):\n  try: os.kill(p, 0); print('ESCAPED', p) if p not in [os.getpid()] else 0\n  except ProcessLookupError: pass\n  except PermissionError: pass",
+    ),
     ("memory of init", &[], "open('/proc/1/mem','rb').read(1); print('ESCAPED')"),
-    ("trace of init", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.ptrace(16,1,0,0) == 0 else '')"),
+    (
+        "trace of init",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.ptrace(16,1,0,0) == 0 else '')",
+    ),
     ("memory", &["--memory", "100"], "x=bytearray(400<<20); print('ESCAPED')"),
-    ("BPF", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); l.syscall(321,0,0,0); print('ESCAPED' if ctypes.get_errno() != 1 else '')"),
-    ("mount by descriptor", &[], "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(428,-100,b'/',1); print('ESCAPED' if r >= 0 else '')"),
+    (
+        "BPF",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); l.syscall(321,0,0,0); print('ESCAPED' if ctypes.get_errno() != 1 else '')",
+    ),
+    (
+        "mount by descriptor",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(428,-100,b'/',1); print('ESCAPED' if r >= 0 else '')",
+    ),
 ];
 
 #[cfg(target_arch = "x86_64")]
@@ -366,6 +438,49 @@ fn attacks_by_system_calls_fail() {
     assert!(String::from_utf8_lossy(&plain.stdout).contains("ESCAPED"));
 }
 
+/// The attacks as a user without privileges, where root runs the tests.
+#[test]
+fn attacks_of_an_ordinary_user_change_nothing_outside() {
+    const TEST: &str = "attacks_of_an_ordinary_user_change_nothing_outside";
+    const USER: &str = "65534";
+    let as_user = |sandbox: &Sandbox, script: &str| {
+        let root = sandbox.sibling_path("").to_owned();
+        Command::new("chown").args(["-R", USER]).arg(&root).status_in_time().unwrap();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", USER, "--regid", USER, "--clear-groups", env!("CARGO_BIN_EXE_hookwright")]);
+        command.args(["run", "--writes", "**", "--", "sh", "-c", script]).current_dir(sandbox.project());
+        command.env("HOME", sandbox.home()).output_in_time().unwrap()
+    };
+    if !has_program("setpriv") || !is_root() {
+        report_skipped(TEST, "it needs root and setpriv");
+        return;
+    }
+    let first = as_user(&project(), "true");
+    if !first.status.success() {
+        report_skipped(TEST, String::from_utf8_lossy(&first.stderr).trim());
+        return;
+    }
+    for (attack, script) in ATTACKS {
+        let sandbox = project();
+        as_user(&sandbox, &format!("HOOKWRIGHT='{}'; {script}", env!("CARGO_BIN_EXE_hookwright")));
+        assert_untouched(&sandbox, attack);
+    }
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
+}
+
+#[test]
+fn doctor_says_whether_commands_can_be_confined() {
+    let sandbox = sandbox();
+    let can = sandbox.run(&["run", "--", "true"]).code == Some(0);
+    let report = sandbox.run(&["doctor", "--json"]).json();
+    assert_eq!(report["confinement"]["available"], can, "{report:#}");
+    let text = sandbox.run(&["doctor"]).stdout;
+    assert!(text.contains(if can { "confinement: works here" } else { "confinement: not available here" }), "{text}");
+}
+
 #[test]
 fn many_files_and_concurrent_runs_leave_nothing() {
     if !can_confine("many_files_and_concurrent_runs_leave_nothing") {
@@ -377,7 +492,15 @@ fn many_files_and_concurrent_runs_leave_nothing() {
     let mut first = start("touch a; while test ! -e b; do sleep 0.01; done");
     hookwright_testkit::wait_until("the first runs", || sandbox.has_file("a"));
     // The second one shares the placeholders of the first, and keeps them when that ends.
-    let second = sandbox.command(&["run", "--writes", "**", "--", "sh", "-c", "touch b; while test ! -e c; do sleep 0.01; done; echo x > .env; mkdir .gemini/x"]);
+    let second = sandbox.command(&[
+        "run",
+        "--writes",
+        "**",
+        "--",
+        "sh",
+        "-c",
+        "touch b; while test ! -e c; do sleep 0.01; done; echo x > .env; mkdir .gemini/x",
+    ]);
     let mut second = { second }.spawn().unwrap();
     let _ = first.wait_in_time();
     assert!(sandbox.has_file(".env"), "the second run still needs it");
@@ -386,7 +509,11 @@ fn many_files_and_concurrent_runs_leave_nothing() {
     for left in [".env", ".gemini", ".hookwright", ".claude", ".codex"] {
         assert!(!sandbox.has_file(left), "{left}");
     }
-    let run = confined(&sandbox, &["--writes", "**"], "mkdir n; cd n; i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done");
+    let run = confined(
+        &sandbox,
+        &["--writes", "**"],
+        "mkdir n; cd n; i=0; while [ $i -lt 3000 ]; do : > f$i; i=$((i+1)); done",
+    );
     assert_eq!(run.code, Some(0), "{}", run.stderr);
 }
 
@@ -444,9 +571,14 @@ fn the_proxy_reaches_listed_hosts_only() {
 #[test]
 fn explain_prints_the_plan_and_runs_nothing() {
     let sandbox = project();
-    let run = sandbox.run(&["run", "--writes", "**", "--no-reads", "secret/**", "--network", "example.com", "--explain"]);
+    let run =
+        sandbox.run(&["run", "--writes", "**", "--no-reads", "secret/**", "--network", "example.com", "--explain"]);
     let text = run.expect_exit_code(0).stdout;
-    for words in ["read-only (mount namespace, Landlock)", "/secret (covered by a mount)", "example.com (network namespace, proxy)"] {
+    for words in [
+        "read-only (mount namespace, Landlock)",
+        "/secret (covered by a mount)",
+        "example.com (network namespace, proxy)",
+    ] {
         assert!(text.contains(words), "{text}");
     }
 }

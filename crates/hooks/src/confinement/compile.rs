@@ -62,7 +62,8 @@ pub fn compile(
     add_hidden(&mut plan, profile, place)?;
     plan.network = network(&profile.network)?;
     plan.unix_sockets = Some(if profile.unix_sockets { UnixSockets::Allowed } else { UnixSockets::PairsOnly });
-    plan.visible = [Some(place.project), place.home].into_iter().flatten().filter_map(|p| p.canonicalize().ok()).collect();
+    plan.visible =
+        [Some(place.project), place.home].into_iter().flatten().filter_map(|p| p.canonicalize().ok()).collect();
     plan.limits = ConfinementLimits {
         memory_bytes: profile.memory_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
         max_processes: profile.processes,
@@ -84,7 +85,9 @@ fn add_writes(
         let wrong = |reason: &str| unenforceable("writes", text, reason);
         let pattern = PathPattern::parse(text, place).map_err(|reason| wrong(&reason))?;
         let Some(path) = pattern.path() else {
-            return Err(wrong("files that do not exist yet could match it; name a folder (`folder/**`) or single paths"));
+            return Err(wrong(
+                "files that do not exist yet could match it; name a folder (`folder/**`) or single paths",
+            ));
         };
         if pattern.is_exception {
             let is_folder = matches!(pattern.shape, PatternShape::Tree(_)) || path.is_dir();
@@ -296,7 +299,8 @@ impl CompiledConfinement {
         let sockets = if self.profile.unix_sockets { "any" } else { "pairs only (system call filter)" };
         lines.push(format!("UNIX sockets  {sockets}"));
         lines.push("processes     own namespace; none survives the command, none outside is seen".to_owned());
-        lines.push("privileges    none; no new namespaces, mounts, keys, io_uring, BPF (system call filter)".to_owned());
+        lines
+            .push("privileges    none; no new namespaces, mounts, keys, io_uring, BPF (system call filter)".to_owned());
         let limits = plan.limits;
         lines.extend(limits.memory_bytes.map(|bytes| format!("memory        {} MB for each process", bytes >> 20)));
         lines.extend(limits.max_processes.map(|count| format!("limit         {count} processes at once")));

@@ -59,9 +59,11 @@ impl HiddenGlobs {
 pub(super) fn require_single_name(path: &Path) -> Result<(), String> {
     let data = fs::symlink_metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
     match data.nlink() {
-        links if data.is_file() && links > 1 => {
-            Err(format!("{} has {} further names (hard links), under which it could be read", path.display(), links - 1))
-        }
+        links if data.is_file() && links > 1 => Err(format!(
+            "{} has {} further names (hard links), under which it could be read",
+            path.display(),
+            links - 1
+        )),
         _ => Ok(()),
     }
 }

@@ -5,12 +5,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
-    RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 
 use super::mounts::{DEVICES, PRIVATE_TEMP_DIRS};
@@ -49,7 +49,7 @@ fn ruleset(plan: &ConfinementPlan) -> Result<RulesetCreated, RulesetError> {
     for name in DEVICES {
         rules = add_path(rules, &Path::new("/dev").join(name), AccessFs::WriteFile.into())?;
     }
-    for stream in [io::stdout().as_fd(), io::stderr().as_fd()] {
+    for stream in [rustix::stdio::stdout(), rustix::stdio::stderr()] {
         rules = add_stream(rules, stream)?;
     }
     Ok(rules)

@@ -53,9 +53,7 @@ impl Init<'_> {
     /// Sets the confinement up and runs the command in it.
     pub(super) fn run(self, alive: OwnedFd) -> ! {
         match self.set_up(&alive) {
-            Err(error) => {
-                self.report(&Report::SetupFailed(format!("{}: {}", error.step.description(), error.source)))
-            }
+            Err(error) => self.report(&Report::SetupFailed(format!("{}: {}", error.step.description(), error.source))),
             Ok(env) => match self.start_command(env) {
                 Ok(command) => {
                     drop(alive);
@@ -190,7 +188,7 @@ fn map_ids(OuterIds { user, group }: OuterIds) -> io::Result<()> {
 
 /// Replaces standard streams that are folders: a path relative to one would lead out of the mount namespace.
 fn refuse_directory_streams() -> io::Result<()> {
-    for stream in [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()] {
+    for stream in [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()] {
         if rustix::fs::fstat(stream).is_ok_and(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR) {
             return Err(io::Error::other("a standard stream is a directory"));
         }

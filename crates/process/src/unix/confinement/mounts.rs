@@ -113,7 +113,7 @@ fn hide(paths: &[PathBuf]) -> io::Result<()> {
         return Ok(());
     }
     let cover = Path::new(PRIVATE_TEMP_DIRS[0]).join(".hookwright-hidden");
-    drop(fs::OpenOptions::new().write(true).create_new(true).mode(0).open(&cover)?);
+    drop(fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&cover)?);
     for path in paths {
         if fs::symlink_metadata(path)?.is_dir() {
             mount("hidden", path, "tmpfs", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, c"mode=0")?;

@@ -102,10 +102,14 @@ pub(super) fn environment(port: u16) -> Vec<(OsString, OsString)> {
         ("NODE_USE_ENV_PROXY", "1"),
     ];
     let pair = |name: String, value: &str| (OsString::from(name), OsString::from(value));
-    values.iter().flat_map(|(name, value)| [pair(name.to_lowercase(), value), pair((*name).to_owned(), value)]).collect()
+    values
+        .iter()
+        .flat_map(|(name, value)| [pair(name.to_lowercase(), value), pair((*name).to_owned(), value)])
+        .collect()
 }
 
 /// Serves the proxy on threads of its own until this process ends.
+#[expect(clippy::disallowed_methods, reason = "the thread waits for clients for as long as the command runs")]
 pub(super) fn serve(listener: TcpListener, hosts: Vec<AllowedHost>, refused: RefusedHosts) -> io::Result<()> {
     let proxy = Arc::new(Proxy { hosts, refused });
     let connections = Arc::new(AtomicUsize::new(0));
@@ -192,10 +196,13 @@ impl Proxy {
             Ok(server) => server,
             Err(error) => {
                 let (status, text) = match error {
-                    ProxyError::Refused => {
-                        ("403 Forbidden", format!("hookwright: {host}:{port} is not among the hosts that are allowed\n"))
+                    ProxyError::Refused => (
+                        "403 Forbidden",
+                        format!("hookwright: {host}:{port} is not among the hosts that are allowed\n"),
+                    ),
+                    ProxyError::Unreachable(error) => {
+                        ("502 Bad Gateway", format!("hookwright: {host}:{port}: {error}\n"))
                     }
-                    ProxyError::Unreachable(error) => ("502 Bad Gateway", format!("hookwright: {host}:{port}: {error}\n")),
                 };
                 let length = text.len();
                 let head = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{text}");
@@ -333,6 +340,7 @@ fn rewrite_head(head: &[u8], method: &str, path: &str) -> Vec<u8> {
 }
 
 /// Copies both directions until both have ended.
+#[expect(clippy::disallowed_methods, reason = "the other direction has a time limit for each read and write")]
 fn relay(client: TcpStream, reader: BufReader<TcpStream>, server: TcpStream) -> io::Result<()> {
     for stream in [&client, &server] {
         stream.set_read_timeout(Some(IDLE_TIMEOUT))?;
@@ -345,7 +353,6 @@ fn relay(client: TcpStream, reader: BufReader<TcpStream>, server: TcpStream) -> 
         let _ = client.shutdown(Shutdown::Both);
         let _ = server.shutdown(Shutdown::Both);
     }
-    // It ends with its connection, which has a time limit.
     let _ = upload.join();
     Ok(())
 }
@@ -366,4 +373,66 @@ fn copy(mut from: impl Read, mut to: TcpStream) -> io::Result<()> {
     };
     let _ = to.shutdown(Shutdown::Write);
     copied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allows(hosts: &[&str], host: &str, port: u16) -> bool {
+        hosts.iter().any(|text| text.parse::<AllowedHost>().unwrap().matches(host, port))
+    }
+
+    #[test]
+    fn hosts_match_by_name_and_port() {
+        assert!(allows(&["example.com"], "example.com", 443));
+        assert!(allows(&["EXAMPLE.com."], "example.com", 80));
+        assert!(!allows(&["example.com"], "example.com", 22));
+        assert!(!allows(&["example.com"], "evil-example.com", 443));
+        assert!(!allows(&["example.com"], "a.example.com", 443));
+        assert!(allows(&["*.example.com"], "a.b.example.com", 443));
+        assert!(!allows(&["*.example.com"], "example.com", 443));
+        assert!(!allows(&["*.example.com"], ".example.com", 443));
+        assert!(!allows(&["*.example.com"], "evilexample.com", 443));
+        assert!(allows(&["example.com:8443"], "example.com", 8443));
+        assert!(!allows(&["example.com:8443"], "example.com", 443));
+        assert!(allows(&["[::1]:80"], "::1", 80));
+        for wrong in ["", "*", "*.", "a b", "http://a", "a:b", "a:99999", "*a.com", "[::1", "a/b"] {
+            assert!(wrong.parse::<AllowedHost>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let host =
+            |line: &str| parse_request(format!("{line}\r\n\r\n").as_bytes()).map(|(_, host, port, _)| (host, port));
+        assert_eq!(host("CONNECT a.com:443 HTTP/1.1"), Some(("a.com".to_owned(), 443)));
+        assert_eq!(host("CONNECT [::1]:443 HTTP/1.1"), Some(("::1".to_owned(), 443)));
+        assert_eq!(host("GET http://a.com/b HTTP/1.1"), Some(("a.com".to_owned(), 80)));
+        assert_eq!(host("GET http://a.com:81?b HTTP/1.1"), Some(("a.com".to_owned(), 81)));
+        for wrong in [
+            "CONNECT a.com HTTP/1.1",
+            "GET /b HTTP/1.1",
+            "GET https://a.com/ HTTP/1.1",
+            "GET http://a.com@evil.com/ HTTP/1.1",
+            "GET http://good\\@evil.com/ HTTP/1.1",
+            "GET http:///b HTTP/1.1",
+            "GET http://a.com:x/ HTTP/1.1",
+            "nonsense",
+        ] {
+            assert_eq!(host(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_this_machine_are_not_public() {
+        for local in ["127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0", "0.1.2.3", "100.64.0.1", "::1", "fe80::1"]
+        {
+            assert!(!is_public(local.parse().unwrap()), "{local}");
+        }
+        for local in ["::ffff:127.0.0.1", "::ffff:169.254.169.254", "fd00::1", "192.168.1.1", "172.16.0.1"] {
+            assert!(!is_public(local.parse().unwrap()), "{local}");
+        }
+        assert!(is_public("93.184.216.34".parse().unwrap()) && is_public("2606:2800::1".parse().unwrap()));
+    }
 }
