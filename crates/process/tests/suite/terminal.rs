@@ -11,9 +11,7 @@ use hookwright_process::{
 use hookwright_testkit::fs;
 use tokio::time::Instant;
 
-use super::support::{
-    ProcessFixture, TERMINATION_GRACE_PERIOD, are_forgotten, head_text, is_running, wait_until, with_timeout,
-};
+use super::support::{ProcessFixture, TERMINATION_GRACE_PERIOD, head_text, is_running, wait_until, with_timeout};
 
 const TERMINAL_SIZE: TerminalSize = TerminalSize { columns: 100, rows: 30 };
 
@@ -71,7 +69,7 @@ async fn terminal_is_controlling_and_has_the_requested_size() {
     let leader = drawn.process.pid();
     assert!(!drawn.process.finish().has_survivors);
     wait_until("nobody holds the terminal any more", || !is_running(leader)).await;
-    wait_until("the group is forgotten", || are_forgotten(&place.groups)).await;
+    wait_until("the group is forgotten", || place.groups.pids().is_empty()).await;
 }
 
 #[tokio::test]
