@@ -10,7 +10,8 @@ mod compile;
 mod hidden_files;
 #[cfg(target_os = "linux")]
 mod path_pattern;
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests;
 
 use std::ffi::OsString;

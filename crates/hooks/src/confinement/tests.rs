@@ -62,7 +62,7 @@ fn guard_files_are_protected_in_every_writable_folder() {
     let directory = project();
     let plan = compile_writes(directory.path(), &["**"]).unwrap().plan;
     let root = directory.path().canonicalize().unwrap().join("p");
-    assert_eq!(plan.writable, [root.clone()]);
+    assert_eq!(plan.writable, std::slice::from_ref(&root));
     for (name, kind) in
         [(".gemini", PathKind::Directory), (".env", PathKind::File), (".git/hooks", PathKind::Directory)]
     {
