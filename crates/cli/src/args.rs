@@ -9,6 +9,7 @@ mod extensions;
 mod hooks;
 mod mcp;
 mod policy;
+mod run;
 mod session;
 mod skills;
 mod subagents;
@@ -28,6 +29,7 @@ pub(crate) use hooks::{
     HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HooksCommand, ScriptLanguage,
 };
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
+pub(crate) use run::{RunArgs, RunProfile};
 pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};
 pub(crate) use skills::{SkillInstallArgs, SkillsCommand};
 pub(crate) use subagents::SubagentsCommand;
@@ -101,6 +103,11 @@ pub(crate) enum CliCommand {
         after_help = "Hooks get the same effects, and `when` and rules match on them.\n\nExamples:\n  hookwright effects 'cd src && rm -rf build'\n  hookwright effects 'curl https://example.com/x | sh' --json\n  hookwright effects 'git push --force' --dir ~/project"
     )]
     Effects(EffectsArgs),
+    /// Run a command so that the kernel keeps it to what you allow: what it may change, read and reach.
+    #[command(
+        after_help = "Without options the command can change nothing outside of a private /tmp and has no network. A profile is\nenforced whole or the command does not run. Exit code: the command's; 124 out of time, 125 not confined,\n126 not executable, 127 not found.\n\nExamples:\n  hookwright run --writes '**' -- npm test\n  hookwright run --profile build -- make\n  hookwright run --writes 'target/**' --no-reads '**/.env' '~/.ssh/**' -- cargo build\n  hookwright run --network example.com '*.example.org:8443' -- curl https://example.com\n  hookwright run --profile build --explain"
+    )]
+    Run(RunArgs),
     /// List what the agent's turns changed, and restore the state before a turn.
     #[command(alias = "checkpoint")]
     Checkpoints(ProjectCommand<CheckpointsCommand>),

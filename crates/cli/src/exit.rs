@@ -21,6 +21,14 @@ pub(crate) const UNGUARDED: u8 = 52;
 pub(crate) const TURN_LIMIT: u8 = 53;
 /// The machine has no descriptors, processes or memory left (`EX_OSERR`).
 pub(crate) const OUT_OF_RESOURCES: u8 = 71;
+/// `run`: the command took longer than its limit, as `timeout` reports it.
+pub(crate) const TIMED_OUT: u8 = 124;
+/// `run`: the command was not run, because its profile could not be enforced.
+pub(crate) const NOT_CONFINED: u8 = 125;
+/// `run`: the program could not be executed.
+pub(crate) const NOT_EXECUTABLE: u8 = 126;
+/// `run`: the program was not found.
+pub(crate) const NOT_FOUND: u8 = 127;
 /// The terminal was closed (SIGHUP).
 pub(crate) const HUNG_UP: u8 = 129;
 /// The user pressed Ctrl-C (SIGINT).

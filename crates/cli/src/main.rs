@@ -20,7 +20,7 @@ use tracing::level_filters::LevelFilter;
 
 use args::typo_guard;
 use commands::{
-    agents, checkpoints, completions, config, effects, extensions, hooks, man, mcp, policy, session_list, skills,
+    agents, checkpoints, completions, config, effects, extensions, hooks, man, mcp, policy, run, session_list, skills,
     subagents,
 };
 use frontend::{demo, headless, tui};
@@ -28,6 +28,9 @@ use output::error_report;
 
 fn main() -> ExitCode {
     if let Some(code) = watchdog::run_if_requested() {
+        return code;
+    }
+    if let Some(code) = run::run_if_requested() {
         return code;
     }
     watchdog::start();
@@ -98,6 +101,8 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Bridge(bridge)) => Ok(bridge::run(&bridge, ProcessEnv::from_process)),
         Some(args::CliCommand::Policy(policy)) => policy::run(&policy, &world),
         Some(args::CliCommand::Effects(effects)) => effects::run(&effects, &world),
+        // Only reached with an option before the command, when threads run already.
+        Some(args::CliCommand::Run(args)) => run::run(&args),
         Some(args::CliCommand::Checkpoints(checkpoints)) => checkpoints::run(&checkpoints, &world),
         Some(args::CliCommand::Mcp(mcp)) => mcp::run(&mcp, &world),
         Some(args::CliCommand::Doctor { json, place }) => hooks::run_doctor(&place, &world, json),

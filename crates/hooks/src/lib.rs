@@ -53,6 +53,7 @@
 mod answers;
 mod bridge_call;
 pub mod config;
+pub mod confinement;
 mod diagnostic;
 pub mod dialect;
 mod effects;

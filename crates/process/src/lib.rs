@@ -32,6 +32,8 @@ pub use line_process::{LineProcess, PipedProcess, ReadLineError};
 #[cfg(not(target_os = "linux"))]
 pub use no_watchdog::{enable_watchdog, kill_descendants, run_watchdog, spawn_detached};
 pub use signal::signal_name;
+#[cfg(target_os = "linux")]
+pub use system::confinement;
 #[cfg(unix)]
 pub use system::current_process::{CONTINUE_SIGNAL, STOP_SIGNAL};
 pub use system::current_process::{

@@ -11,6 +11,8 @@ mod checkpoints;
 mod claude;
 mod compatibility;
 mod config;
+#[cfg(target_os = "linux")]
+mod confine;
 mod differential;
 mod doctor;
 mod effects;

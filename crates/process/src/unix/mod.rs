@@ -3,6 +3,8 @@
 
 #[cfg(target_os = "linux")]
 mod child_registry;
+#[cfg(target_os = "linux")]
+pub mod confinement;
 pub(crate) mod current_process;
 #[cfg(target_os = "linux")]
 mod descendants;

@@ -1,4 +1,4 @@
-//! Calls of the C library for which there is no safe wrapper; the only file of this crate with `unsafe`.
+//! Calls of the C library for which there is no safe wrapper. `unsafe` stands here and in `confinement/kernel.rs` only.
 //!
 //! It has `posix_spawn` into a new session, the limits and session of another process, the signal to a group by pidfd
 //! and the wait on a pidfd (Linux), and for this process the abort handler, ignored signals, malloc arenas and the main

@@ -7,7 +7,9 @@ use hookwright_process::{Exit, TerminationWait};
 use hookwright_testkit::deadline::*;
 use tokio::time::Instant;
 
-use super::support::{ProcessFixture, TERMINATION_GRACE_PERIOD, is_running, wait_until, with_timeout};
+use super::support::{
+    ProcessFixture, TERMINATION_GRACE_PERIOD, are_orphans_reaped, is_running, wait_until, with_timeout,
+};
 
 async fn wait_until_gone(pid: u32) {
     wait_until(&format!("{pid} is gone"), || !is_running(pid)).await;
@@ -89,6 +91,9 @@ async fn group_members_keep_the_rest_of_the_grace_period() {
 
 #[tokio::test]
 async fn dropping_a_process_ends_its_group() {
+    if !are_orphans_reaped("dropping_a_process_ends_its_group") {
+        return;
+    }
     let place = ProcessFixture::new();
     let process = place.spawn_shell("sleep 60 & echo $! > child; echo $$ > leader; wait");
     let (leader, child) = (place.read_pid("leader").await, place.read_pid("child").await);
@@ -101,6 +106,9 @@ async fn dropping_a_process_ends_its_group() {
 
 #[tokio::test]
 async fn empty_group_is_forgotten() {
+    if !are_orphans_reaped("empty_group_is_forgotten") {
+        return;
+    }
     let place = ProcessFixture::new();
     let mut process = place.spawn_shell("exit 0");
     assert_eq!(place.groups.pids(), [process.pid()]);

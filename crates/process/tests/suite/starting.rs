@@ -7,7 +7,7 @@ use std::path::Path;
 use hookwright_process::Exit;
 use hookwright_testkit::deadline::*;
 
-use super::support::{ProcessFixture, head_text, wait_until, with_timeout};
+use super::support::{ProcessFixture, are_orphans_reaped, head_text, wait_until, with_timeout};
 
 #[tokio::test]
 async fn a_program_sees_its_name_arguments_environment_and_directory() {
@@ -162,6 +162,9 @@ fn run_test_in_terminal(test: &str) -> (u32, String) {
 async fn five_hundred_processes_leave_nothing_open() {
     const ISOLATED_RUN_VARIABLE: &str = "HOOKWRIGHT_TEST_ALONE";
     if std::env::var_os(ISOLATED_RUN_VARIABLE).is_none() {
+        if !are_orphans_reaped("five_hundred_processes_leave_nothing_open") {
+            return;
+        }
         let test = "suite::starting::five_hundred_processes_leave_nothing_open";
         let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
         let output = alone.args(["--exact", test]).env(ISOLATED_RUN_VARIABLE, "1").output_in_time().unwrap();

@@ -90,6 +90,26 @@ pub(crate) fn is_running(pid: u32) -> bool {
     !state.is_empty() && !state.starts_with('Z')
 }
 
+/// Whether the init process reaps orphans; the one of a namespace may be any program. Without it, a test is skipped aloud.
+///
+/// A group whose last member is such a zombie is never empty.
+pub(crate) fn are_orphans_reaped(test: &str) -> bool {
+    let orphan = std::process::Command::new("sh").args(["-c", "sleep 0.01 & echo $!"]).output_in_time().unwrap();
+    let orphan = String::from_utf8_lossy(&orphan.stdout).trim().to_owned();
+    let exists = || {
+        let listed = std::process::Command::new("ps").args(["-o", "stat=", "-p", &orphan]).output_in_time().unwrap();
+        !listed.stdout.trim_ascii().is_empty()
+    };
+    for _ in 0..100 {
+        if !exists() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    hookwright_testkit::report_skipped(test, "the init process does not reap orphans");
+    false
+}
+
 pub(crate) async fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..1000 {
         if is_so() {

@@ -26,6 +26,7 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
     let changed = all_pending_changes(&loaded.paths, &loaded.project.root, loaded.guard_files(&[]));
     let servers_with_unset = servers_with_unset_variables(toolbox);
     let agents = crate::commands::agents::wired_agents_summary(world, &loaded.project.root);
+    let confinement = crate::commands::run::probe(world);
     let wrong = counts.inert + counts.failing + counts.broken + unarmed.len() + changed.len();
     let code = if wrong == 0 { exit::OK } else { exit::ERROR };
     if as_json {
@@ -35,7 +36,7 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
             unarmed.iter().map(unarmed_json).chain(failing.map(HookExamination::unarmed_json)).collect();
         let changed: Vec<_> = changed.iter().map(|change| change.file.path.display().to_string()).collect();
         output::print_json(
-            &json!({"ok": code == exit::OK, "counts": counts, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed, "changed_by_agent": changed, "agents": agents, "servers_without_variables": servers_with_unset.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
+            &json!({"ok": code == exit::OK, "counts": counts, "hooks": hooks, "diagnostics": diagnostics, "unarmed": unarmed, "changed_by_agent": changed, "agents": agents, "confinement": confinement.to_json(), "servers_without_variables": servers_with_unset.iter().map(|(name, unset)| json!({"name": name, "unset_variables": unset})).collect::<Vec<_>>()}),
         )?;
         return Ok(code);
     }
@@ -65,6 +66,7 @@ pub(crate) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) ->
     if let Some(words) = guards_summary(&examinations, unarmed.len()) {
         writeln!(stdout, "{words}")?;
     }
+    writeln!(stdout, "{confinement}")?;
     if !agents.is_empty() {
         writeln!(
             stdout,

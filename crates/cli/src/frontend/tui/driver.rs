@@ -6,7 +6,6 @@ mod file_search;
 mod greeting;
 mod shutdown;
 
-use std::io::Stdout;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -56,7 +55,7 @@ pub(crate) struct ScreenDriver<'a> {
     pub(crate) panel: Option<HooksPanel>,
     pub(crate) pager: Option<Pager>,
     pub(crate) page: Option<ChoicePage>,
-    pub(crate) screen: TerminalScreen<Stdout>,
+    pub(crate) screen: TerminalScreen<terminal::ScreenWriter>,
     terminal: TerminalGuard,
     input: KeyInput,
     events: EventStream,

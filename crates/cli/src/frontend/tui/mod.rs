@@ -74,7 +74,7 @@ pub(crate) use terminal::restore_modes;
 /// Returns whether the command line asks for an interactive session.
 pub(crate) fn is_interactive(args: &SessionArgs) -> bool {
     let text = args.output_format == OutputFormat::Text;
-    args.prompt.is_none() && text && std::io::stdin().is_terminal() && terminal::raw_stdout().is_terminal()
+    args.prompt.is_none() && text && std::io::stdin().is_terminal() && terminal::is_stdout_terminal()
 }
 
 /// Control of the terminal: its modes, its keys, and the signals that interrupt the program.

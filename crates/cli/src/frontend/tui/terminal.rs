@@ -2,8 +2,9 @@
 //! the program panics.
 
 use std::io::{self, Write};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use crossterm::terminal;
 
@@ -11,6 +12,12 @@ use super::job_signals::JobSignal;
 
 static IS_RAW: AtomicBool = AtomicBool::new(false);
 static IS_ON_ALTERNATE_SCREEN: AtomicBool = AtomicBool::new(false);
+/// Whether nothing is drawn any more, because the program ends abruptly.
+static IS_SCREEN_CLOSED: AtomicBool = AtomicBool::new(false);
+/// Locked during a write to the screen.
+static DRAWING: Mutex<()> = Mutex::new(());
+/// How long an abrupt end waits for a write that has begun.
+const CLOSE_SCREEN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Saves the window title and turns bracketed paste on.
 const ENTER_SEQUENCE: &str = "\x1b[22;2t\x1b[?2004h";
@@ -106,6 +113,7 @@ fn leave_alternate_screen() -> &'static str {
 ///
 /// It does not write them itself, because a write could block.
 pub(crate) fn restore_modes() -> [&'static str; 3] {
+    close_screen();
     if !IS_RAW.load(Ordering::SeqCst) {
         return [""; 3];
     }
@@ -114,13 +122,48 @@ pub(crate) fn restore_modes() -> [&'static str; 3] {
 }
 
 /// Returns stdout for drawing; text is sanitized when it becomes part of a line (`styled_text.rs`).
+pub(crate) fn raw_stdout() -> ScreenWriter {
+    ScreenWriter(stdout())
+}
+
 #[expect(clippy::disallowed_methods, reason = "a screen is made of sequences")]
-pub(crate) fn raw_stdout() -> io::Stdout {
+fn stdout() -> io::Stdout {
     io::stdout()
 }
 
+/// Returns whether stdout is a terminal.
+pub(crate) fn is_stdout_terminal() -> bool {
+    io::IsTerminal::is_terminal(&stdout())
+}
+
+/// Stdout of the screen. When the program ends abruptly, it drops what is still drawn: that would follow the sequences
+/// that restore the terminal.
+#[derive(Debug)]
+pub(crate) struct ScreenWriter(io::Stdout);
+
+impl Write for ScreenWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _drawing = DRAWING.lock().unwrap_or_else(PoisonError::into_inner);
+        if IS_SCREEN_CLOSED.load(Ordering::SeqCst) { Ok(bytes.len()) } else { self.0.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let _drawing = DRAWING.lock().unwrap_or_else(PoisonError::into_inner);
+        if IS_SCREEN_CLOSED.load(Ordering::SeqCst) { Ok(()) } else { self.0.flush() }
+    }
+}
+
+/// Closes the screen and waits for a write that has begun, but not for one that blocks.
+fn close_screen() {
+    IS_SCREEN_CLOSED.store(true, Ordering::SeqCst);
+    let deadline = Instant::now() + CLOSE_SCREEN_TIMEOUT;
+    while matches!(DRAWING.try_lock(), Err(TryLockError::WouldBlock)) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn write(text: &str) -> io::Result<()> {
-    let mut stdout = raw_stdout().lock();
+    let mut stdout = raw_stdout();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }

@@ -1,0 +1,197 @@
+//! `hookwright run -- COMMAND`: runs a command that the kernel keeps to a profile.
+
+use std::process::ExitCode;
+
+use hookwright_settings::ProcessEnv;
+
+use crate::args::{self, CliCommand, RunArgs};
+use crate::exit;
+use crate::output::{self, error_report};
+
+/// Runs the command if the command line asks for it.
+///
+/// Call it before the program starts any thread: the confined process is forked from this one.
+pub(crate) fn run_if_requested() -> Option<ExitCode> {
+    std::env::args_os().nth(1).filter(|word| word == "run")?;
+    let code = match args::Cli::read(std::env::args_os()) {
+        Ok(args::Cli { command: Some(CliCommand::Run(args)), .. }) => run(&args).unwrap_or_else(|error| {
+            error_report::print(&error);
+            exit::NOT_CONFINED
+        }),
+        Ok(_) => return None,
+        Err(error) => crate::print_usage_error(&error),
+    };
+    Some(ExitCode::from(code))
+}
+
+/// Whether this machine can confine a command.
+pub(crate) struct ConfinementSupport {
+    /// Why it cannot.
+    problem: Option<String>,
+}
+
+impl ConfinementSupport {
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({"available": self.problem.is_none(), "problem": self.problem})
+    }
+}
+
+impl std::fmt::Display for ConfinementSupport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.problem {
+            None => f.write_str("confinement: works here (`hookwright run`)"),
+            Some(problem) => write!(f, "confinement: not available here: {problem}"),
+        }
+    }
+}
+
+/// Finds out by running a command confined.
+pub(crate) fn probe(world: &ProcessEnv) -> ConfinementSupport {
+    let problem = match std::env::current_exe() {
+        Err(error) => Some(error.to_string()),
+        Ok(program) => match run_probe(&program, world) {
+            Err(error) => Some(error.to_string()),
+            Ok(output) if output.status.success() => None,
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stderr).into_owned();
+                let line = text.lines().next().unwrap_or("it does not say why");
+                Some(output::one_line(line.trim_start_matches("error: ")))
+            }
+        },
+    };
+    ConfinementSupport { problem }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the program has a time limit, and nothing survives it")]
+fn run_probe(program: &std::path::Path, world: &ProcessEnv) -> std::io::Result<std::process::Output> {
+    // It confines itself to a second, and ends with what it runs.
+    let args = ["run", "--time", "1", "--", "true"];
+    let env = world.env.iter().filter(|(name, _)| name == "PATH").cloned();
+    std::process::Command::new(program).args(args).current_dir("/").env_clear().envs(env).output()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_: &RunArgs) -> anyhow::Result<u8> {
+    anyhow::bail!("commands can be confined on Linux only")
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::run;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::io::Write;
+
+    use anyhow::Context;
+    use hookwright_hooks::EnvRedaction;
+    use hookwright_hooks::confinement::{
+        CompiledConfinement, ConfinementNetwork, ConfinementPlace, ConfinementProfile, compile, confined_environment,
+    };
+    use hookwright_process::Exit;
+    use hookwright_process::confinement::{
+        ConfinedCommand, ConfinedExit, ConfinementError, ExceededLimit, run_confined,
+    };
+
+    use super::{ProcessEnv, RunArgs, exit, output};
+    use crate::args::RunProfile;
+
+    /// The caches that the profile `build` allows.
+    const BUILD_CACHES: [&str; 10] = ["cargo", "npm", "yarn", "pnpm", "bun", "pip", "uv", "go", "gradle", "maven"];
+    const MAX_PROFILE_BYTES: u64 = 1 << 20;
+    /// The exit code of a process that a signal ended is this and the signal's number, as a shell reports it.
+    const SIGNAL_EXIT_BASE: i32 = 128;
+
+    pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
+        let world = ProcessEnv::from_process();
+        let cwd = world.cwd.canonicalize().context("the current directory can't be used")?;
+        let place = ConfinementPlace { project: &cwd, home: world.home.as_deref() };
+        let compiled = compile(&profile(args)?, place)?;
+        if args.explain {
+            let mut stdout = output::stdout();
+            compiled.explain().iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
+            return Ok(exit::OK);
+        }
+        let env = match args.keep_env {
+            true => world.env.clone(),
+            false => confined_environment(&EnvRedaction::default(), world.env.clone()),
+        };
+        let command = ConfinedCommand { words: &args.command, cwd: &cwd, env };
+        match run_confined(&compiled.plan, &command) {
+            Ok(end) => {
+                report(&compiled, &end)?;
+                Ok(exit_code(&end))
+            }
+            Err(error @ ConfinementError::Program { .. }) => {
+                output::error(&error)?;
+                Ok(program_error_code(&error))
+            }
+            Err(error) => {
+                let hint = "nothing was run; `hookwright run --explain` shows what would be enforced";
+                output::error(format!("the command can't be confined here: {error}"))?;
+                output::hint(hint)?;
+                Ok(exit::NOT_CONFINED)
+            }
+        }
+    }
+
+    fn profile(args: &RunArgs) -> anyhow::Result<ConfinementProfile> {
+        let mut profile = match (&args.plan, args.profile) {
+            (Some(path), _) => {
+                let text = hookwright_disk::read_text(path, MAX_PROFILE_BYTES)
+                    .with_context(|| format!("{}", path.display()))?;
+                serde_json::from_str(&text).with_context(|| format!("{} is not a profile", path.display()))?
+            }
+            (None, Some(RunProfile::Build)) => ConfinementProfile {
+                writes: vec!["**".to_owned()],
+                network: ConfinementNetwork::Loopback,
+                caches: BUILD_CACHES.map(str::to_owned).to_vec(),
+                ..ConfinementProfile::default()
+            },
+            (None, Some(RunProfile::Look) | None) => ConfinementProfile::default(),
+        };
+        profile.writes.extend(args.writes.iter().cloned());
+        profile.no_reads.extend(args.no_reads.iter().cloned());
+        profile.caches.extend(args.cache.iter().cloned());
+        if !args.network.is_empty() {
+            profile.network = ConfinementNetwork::from_words(&args.network);
+        }
+        profile.unix_sockets |= args.unix_sockets;
+        profile.memory_mb = args.memory.or(profile.memory_mb);
+        profile.processes = args.processes.or(profile.processes);
+        profile.seconds = args.time.or(profile.seconds);
+        Ok(profile)
+    }
+
+    /// Says what the command was kept from, if it failed or something is known to have been refused.
+    fn report(compiled: &CompiledConfinement, end: &ConfinedExit) -> anyhow::Result<()> {
+        match end.exceeded_limit {
+            Some(ExceededLimit::Time) => output::error("the command took too long and was killed")?,
+            Some(ExceededLimit::Processes) => output::error("the command started too many processes and was killed")?,
+            None => {}
+        }
+        for (host, count) in &end.refused_hosts {
+            output::error(format!("the network was refused: {host} ({count}×)"))?;
+        }
+        if end.exit != Exit::Code(0) {
+            output::note(format!("it ran confined: {}", compiled.summary()))?;
+        }
+        Ok(())
+    }
+
+    fn exit_code(end: &ConfinedExit) -> u8 {
+        match (end.exceeded_limit, end.exit) {
+            (Some(ExceededLimit::Time), _) => exit::TIMED_OUT,
+            (_, Exit::Code(code)) => u8::try_from(code).unwrap_or(exit::ERROR),
+            (_, Exit::Signal(signal)) => u8::try_from(SIGNAL_EXIT_BASE + signal).unwrap_or(exit::ERROR),
+        }
+    }
+
+    fn program_error_code(error: &ConfinementError) -> u8 {
+        match error {
+            ConfinementError::Program { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+                exit::NOT_FOUND
+            }
+            _ => exit::NOT_EXECUTABLE,
+        }
+    }
+}

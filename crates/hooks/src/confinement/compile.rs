@@ -1,0 +1,310 @@
+//! Compiles a profile into the plan that enforces it.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hookwright_process::confinement::{
+    AllowedHost, ConfinementLimits, ConfinementPlan, NetworkAccess, PathKind, UnixSockets,
+};
+
+use super::hidden_files::{HiddenGlobs, compile_glob, require_single_name};
+use super::path_pattern::{PathPattern, PatternShape};
+use super::{ConfinementNetwork, ConfinementPlace, ConfinementProfile, UnenforceableLine};
+
+/// The cache folders of package managers, relative to the home directory.
+const CACHES: [(&str, &[&str]); 10] = [
+    ("cargo", &[".cargo/registry", ".cargo/git"]),
+    ("npm", &[".npm"]),
+    ("yarn", &[".cache/yarn", ".yarn/berry/cache"]),
+    ("pnpm", &[".local/share/pnpm", ".cache/pnpm"]),
+    ("bun", &[".bun/install/cache"]),
+    ("pip", &[".cache/pip"]),
+    ("uv", &[".cache/uv"]),
+    ("go", &["go/pkg/mod", ".cache/go-build"]),
+    ("gradle", &[".gradle/caches"]),
+    ("maven", &[".m2/repository"]),
+];
+
+/// Paths of a project that guards are made of, and that no confined command changes.
+///
+/// Another agent's folder holds the entries by which it calls a guard.
+const GUARD_PATHS: [(&str, PathKind); 7] = [
+    (".gemini", PathKind::Directory),
+    (".hookwright", PathKind::Directory),
+    (".claude", PathKind::Directory),
+    (".codex", PathKind::Directory),
+    (".env", PathKind::File),
+    (".git/config", PathKind::File),
+    (".git/hooks", PathKind::Directory),
+];
+
+/// A plan, and what it was made from.
+#[derive(Clone, Debug)]
+pub struct CompiledConfinement {
+    /// The plan to run a command with.
+    pub plan: ConfinementPlan,
+    profile: ConfinementProfile,
+}
+
+/// Compiles a profile.
+///
+/// # Errors
+/// The first line that cannot be enforced, with the reason.
+pub fn compile(
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<CompiledConfinement, UnenforceableLine> {
+    let mut plan = ConfinementPlan::default();
+    add_writes(&mut plan, profile, place)?;
+    add_caches(&mut plan, profile, place)?;
+    add_guard_paths(&mut plan, place)?;
+    add_hidden(&mut plan, profile, place)?;
+    plan.network = network(&profile.network)?;
+    plan.unix_sockets = Some(if profile.unix_sockets { UnixSockets::Allowed } else { UnixSockets::PairsOnly });
+    plan.visible =
+        [Some(place.project), place.home].into_iter().flatten().filter_map(|p| p.canonicalize().ok()).collect();
+    plan.limits = ConfinementLimits {
+        memory_bytes: profile.memory_mb.map(|megabytes| megabytes.saturating_mul(1 << 20)),
+        max_processes: profile.processes,
+        timeout: profile.seconds.map(Duration::from_secs),
+    };
+    Ok(CompiledConfinement { plan, profile: profile.clone() })
+}
+
+fn unenforceable(list: &str, text: &str, reason: impl Into<String>) -> UnenforceableLine {
+    UnenforceableLine { line: format!("{list}: {text}"), reason: reason.into() }
+}
+
+fn add_writes(
+    plan: &mut ConfinementPlan,
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<(), UnenforceableLine> {
+    for text in &profile.writes {
+        let wrong = |reason: &str| unenforceable("writes", text, reason);
+        let pattern = PathPattern::parse(text, place).map_err(|reason| wrong(&reason))?;
+        let Some(path) = pattern.path() else {
+            return Err(wrong(
+                "files that do not exist yet could match it; name a folder (`folder/**`) or single paths",
+            ));
+        };
+        if pattern.is_exception {
+            let is_folder = matches!(pattern.shape, PatternShape::Tree(_)) || path.is_dir();
+            let kind = if is_folder { PathKind::Directory } else { PathKind::File };
+            plan.protected.push((path, kind));
+            continue;
+        }
+        let real = path.canonicalize().map_err(|_| wrong("it does not exist; create it first, or allow its folder"))?;
+        if real == Path::new("/") {
+            return Err(wrong("all of the disk would be writable, guards included; name the folders"));
+        }
+        if is_system_folder(&real) {
+            return Err(wrong("devices and the kernel's own files are never writable"));
+        }
+        plan.writable.push(real);
+    }
+    plan.protected.iter().try_for_each(|(path, _)| {
+        let text = format!("!{}", path.display());
+        require_fixed_path(plan, path).map_err(|reason| unenforceable("writes", &text, reason))
+    })
+}
+
+fn is_system_folder(path: &Path) -> bool {
+    ["/dev", "/proc", "/sys"].iter().any(|folder| path.starts_with(folder) || Path::new(folder).starts_with(path))
+}
+
+/// Checks that no part of a protected path inside a writable folder is a link, which could be replaced.
+fn require_fixed_path(plan: &ConfinementPlan, path: &Path) -> Result<(), String> {
+    let is_writable = |part: &&Path| plan.writable.iter().any(|tree| part.starts_with(tree) && *part != tree.as_path());
+    match path.ancestors().filter(is_writable).find(|part| part.is_symlink()) {
+        Some(link) => Err(format!("{} is a symbolic link, which could be replaced", link.display())),
+        None => Ok(()),
+    }
+}
+
+fn add_caches(
+    plan: &mut ConfinementPlan,
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<(), UnenforceableLine> {
+    for name in &profile.caches {
+        let known = CACHES.iter().find(|(cache, _)| cache == name);
+        let folders = known.ok_or_else(|| {
+            let names: Vec<&str> = CACHES.iter().map(|(name, _)| *name).collect();
+            unenforceable("caches", name, format!("there is no such cache; there are {}", names.join(", ")))
+        })?;
+        let home = place.home.ok_or_else(|| unenforceable("caches", name, "the home directory is not known"))?;
+        // A cache that is not there yet is not used.
+        plan.writable.extend(folders.1.iter().filter_map(|folder| home.join(folder).canonicalize().ok()));
+    }
+    Ok(())
+}
+
+fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> Result<(), UnenforceableLine> {
+    for base in [Some(place.project), place.home].into_iter().flatten() {
+        let Ok(base) = base.canonicalize() else { continue };
+        for (name, kind) in GUARD_PATHS {
+            let path = base.join(name);
+            let is_in_repository = !name.starts_with(".git/") || base.join(".git").is_dir();
+            if !is_in_repository || !plan.writable.iter().any(|tree| path.starts_with(tree)) {
+                continue;
+            }
+            if let Some(tree) = plan.writable.iter().find(|tree| tree.as_path() == path) {
+                let text = tree.display().to_string();
+                return Err(unenforceable("writes", &text, "guards are made of it, and it stays read-only"));
+            }
+            let fixed = require_fixed_path(plan, &path);
+            fixed.map_err(|reason| unenforceable("guard files", &path.display().to_string(), reason))?;
+            let kind = if path.is_dir() { PathKind::Directory } else { kind };
+            plan.protected.push((path, kind));
+        }
+        // In a work tree of git `.git` is a file that names the repository.
+        let git = base.join(".git");
+        if git.is_file() && plan.writable.iter().any(|tree| git.starts_with(tree)) {
+            plan.protected.push((git, PathKind::File));
+        }
+    }
+    let inside_guards = |tree: &&PathBuf| plan.protected.iter().any(|(path, _)| tree.starts_with(path));
+    match plan.writable.iter().find(inside_guards) {
+        Some(tree) => {
+            Err(unenforceable("writes", &tree.display().to_string(), "it lies in a folder that is protected"))
+        }
+        None => Ok(()),
+    }
+}
+
+fn add_hidden(
+    plan: &mut ConfinementPlan,
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<(), UnenforceableLine> {
+    let mut globs: Vec<HiddenGlobs> = Vec::new();
+    let mut exceptions: Vec<PathPattern<'_>> = Vec::new();
+    for text in &profile.no_reads {
+        let wrong = |reason: String| unenforceable("noReads", text, reason);
+        let pattern = PathPattern::parse(text, place).map_err(wrong)?;
+        match (&pattern.shape, pattern.path()) {
+            _ if pattern.is_exception => exceptions.push(pattern),
+            (PatternShape::Glob(glob), _) => {
+                let matcher = compile_glob(glob).map_err(wrong)?;
+                match globs.iter_mut().find(|globs| globs.base == pattern.base) {
+                    Some(globs) => globs.hiding.push(matcher),
+                    None => globs.push(HiddenGlobs {
+                        base: pattern.base.clone(),
+                        hiding: vec![matcher],
+                        excepted: Vec::new(),
+                    }),
+                }
+            }
+            (_, Some(path)) => add_hidden_path(plan, &path, place).map_err(wrong)?,
+            (_, None) => {}
+        }
+    }
+    for exception in exceptions {
+        let wrong = |reason: String| unenforceable("noReads", exception.text, reason);
+        let text = exception.text.trim_start_matches('!');
+        let Some(globs) = globs.iter_mut().find(|globs| globs.base == exception.base) else {
+            return Err(wrong("an exception needs a glob that it is an exception to".to_owned()));
+        };
+        globs.excepted.push(compile_glob(text.strip_prefix("~/").unwrap_or(text)).map_err(wrong)?);
+    }
+    for globs in globs {
+        let found = globs.find().map_err(|reason| unenforceable("noReads", &profile.no_reads.join(" "), reason))?;
+        plan.hidden.extend(found);
+    }
+    plan.hidden.sort();
+    plan.hidden.dedup();
+    // What lies in a hidden folder is hidden with it.
+    let all = plan.hidden.clone();
+    plan.hidden.retain(|path| !all.iter().any(|other| path != other && path.starts_with(other)));
+    let holds_project = |path: &&PathBuf| place.project.canonicalize().is_ok_and(|project| project.starts_with(path));
+    match plan.hidden.iter().find(holds_project) {
+        Some(path) => Err(unenforceable("noReads", &path.display().to_string(), "the command runs in it")),
+        None => Ok(()),
+    }
+}
+
+fn add_hidden_path(plan: &mut ConfinementPlan, path: &Path, place: ConfinementPlace<'_>) -> Result<(), String> {
+    // What is not there can't be read.
+    let Ok(real) = path.canonicalize() else { return Ok(()) };
+    if real.is_file() && require_single_name(&real).is_err() {
+        // Its other names may be in the project.
+        let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let base = place.project.canonicalize().map_err(|error| error.to_string())?;
+        let inside = real.strip_prefix(&base).ok().and_then(Path::to_str).unwrap_or(name);
+        let matcher = compile_glob(&globset::escape(inside))?;
+        let found = HiddenGlobs { base, hiding: vec![matcher], excepted: Vec::new() }.find()?;
+        if !found.contains(&real) {
+            return require_single_name(&real);
+        }
+        plan.hidden.extend(found);
+    }
+    plan.hidden.push(real);
+    Ok(())
+}
+
+fn network(network: &ConfinementNetwork) -> Result<NetworkAccess, UnenforceableLine> {
+    Ok(match network {
+        ConfinementNetwork::None => NetworkAccess::None,
+        ConfinementNetwork::Loopback => NetworkAccess::Loopback,
+        ConfinementNetwork::All => NetworkAccess::All,
+        ConfinementNetwork::Hosts(hosts) => {
+            let parse = |host: &String| host.parse().map_err(|reason: String| unenforceable("network", host, reason));
+            NetworkAccess::Hosts(hosts.iter().map(parse).collect::<Result<Vec<AllowedHost>, _>>()?)
+        }
+    })
+}
+
+impl CompiledConfinement {
+    /// Describes the confinement in one line, for the end of a command's output.
+    pub fn summary(&self) -> String {
+        let profile = &self.profile;
+        let mut text = match &*profile.writes {
+            [] => "nothing may be changed".to_owned(),
+            writes => format!("only {} may be changed", writes.join(", ")),
+        };
+        if !profile.no_reads.is_empty() {
+            let _ = write!(text, "; {} can't be read", profile.no_reads.join(", "));
+        }
+        let _ = match &profile.network {
+            ConfinementNetwork::None => write!(text, "; no network"),
+            ConfinementNetwork::Loopback => write!(text, "; a loopback network of its own"),
+            ConfinementNetwork::All => write!(text, "; the network is open"),
+            ConfinementNetwork::Hosts(hosts) => write!(text, "; of the network only {}", hosts.join(", ")),
+        };
+        text
+    }
+
+    /// Describes the plan, one line per rule, with what enforces it.
+    pub fn explain(&self) -> Vec<String> {
+        let plan = &self.plan;
+        let mut lines = vec!["everything is read-only (mount namespace, Landlock), but:".to_owned()];
+        lines.extend(plan.writable.iter().map(|path| format!("  writable    {}", path.display())));
+        lines.push("  writable    /tmp, /var/tmp, /dev/shm: private, empty, gone at the end".to_owned());
+        for (path, _) in &plan.protected {
+            let missing = if path.symlink_metadata().is_ok() { "" } else { " (does not exist, and can't be created)" };
+            lines.push(format!("  read-only   {}{missing}", path.display()));
+        }
+        lines.extend(plan.hidden.iter().map(|path| format!("hidden        {} (covered by a mount)", path.display())));
+        lines.push(match &plan.network {
+            NetworkAccess::None => "network       none (network namespace without interfaces)".to_owned(),
+            NetworkAccess::Loopback => "network       own loopback interface (network namespace)".to_owned(),
+            NetworkAccess::All => "network       all".to_owned(),
+            NetworkAccess::Hosts(hosts) => {
+                let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
+                format!("network       {} (network namespace, proxy)", hosts.join(", "))
+            }
+        });
+        let sockets = if self.profile.unix_sockets { "any" } else { "pairs only (system call filter)" };
+        lines.push(format!("UNIX sockets  {sockets}"));
+        lines.push("processes     own namespace; none survives the command, none outside is seen".to_owned());
+        lines
+            .push("privileges    none; no new namespaces, mounts, keys, io_uring, BPF (system call filter)".to_owned());
+        let limits = plan.limits;
+        lines.extend(limits.memory_bytes.map(|bytes| format!("memory        {} MB for each process", bytes >> 20)));
+        lines.extend(limits.max_processes.map(|count| format!("limit         {count} processes at once")));
+        lines.extend(limits.timeout.map(|timeout| format!("limit         {} s", timeout.as_secs())));
+        lines
+    }
+}

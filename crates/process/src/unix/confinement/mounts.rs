@@ -1,0 +1,169 @@
+//! The file system inside a confinement: everything is read-only but the paths of the plan.
+//!
+//! Each step works on a mount namespace of its own, so that nothing of it is seen outside.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, mount, mount_change, move_mount, open_tree,
+};
+
+use super::kernel::add_mount_attributes;
+use super::{ConfinementPlan, SetupError, SetupStep};
+
+/// Attributes of every mount inside: no set-user-ID programs, no device files.
+const COMMON_ATTRIBUTES: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+const READ_ONLY_ATTRIBUTES: u64 = COMMON_ATTRIBUTES | libc::MOUNT_ATTR_RDONLY;
+/// Folders for temporary files, each empty and private inside.
+pub(super) const PRIVATE_TEMP_DIRS: [&str; 2] = ["/tmp", "/var/tmp"];
+/// Device files that exist inside.
+pub(super) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+
+/// A copy of a mount that is attached to no place yet.
+struct DetachedMount {
+    path: PathBuf,
+    tree: OwnedFd,
+}
+
+impl DetachedMount {
+    /// Copies the tree of mounts at a path, as it is now.
+    fn copy(path: &Path) -> io::Result<DetachedMount> {
+        let flags = OpenTreeFlags::OPEN_TREE_CLONE
+            | OpenTreeFlags::OPEN_TREE_CLOEXEC
+            | OpenTreeFlags::AT_RECURSIVE
+            | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+        Ok(DetachedMount { path: path.to_owned(), tree: open_tree(CWD, path, flags)? })
+    }
+
+    /// Attaches the copy at its own path, with further attributes.
+    fn attach(self, attributes: u64) -> io::Result<()> {
+        let path = self.path.clone();
+        self.attach_at(&path, attributes)
+    }
+
+    fn attach_at(self, path: &Path, attributes: u64) -> io::Result<()> {
+        add_mount_attributes(self.tree.as_fd(), attributes)?;
+        Ok(move_mount(&self.tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+    }
+}
+
+/// Makes the file system what the plan says.
+pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
+    SetupStep::Mounts.run(|| {
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
+        // Copied first, because they keep the attributes that they have now.
+        let devices = DEVICES.iter().map(|name| DetachedMount::copy(&Path::new("/dev").join(name)));
+        let devices = devices.collect::<io::Result<Vec<_>>>()?;
+        let kept = kept_trees(plan)?;
+        let root = open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+        add_mount_attributes(root.as_fd(), READ_ONLY_ATTRIBUTES)?;
+        for directory in PRIVATE_TEMP_DIRS.iter().filter(|path| Path::new(path).is_dir()) {
+            mount_tmpfs(directory, c"mode=1777")?;
+        }
+        mount_devices(devices)?;
+        // The attributes of the root reach what was mounted then, not these copies; a deeper one covers a higher one.
+        for (tree, attributes) in kept {
+            make_mount_point(&tree.path, &tree.tree)?;
+            tree.attach(attributes)?;
+        }
+        plan.read_only.iter().try_for_each(|path| protect(plan, path))
+    })?;
+    SetupStep::Processes.run(|| {
+        mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
+        let proc = open_tree(CWD, "/proc", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+        add_mount_attributes(proc.as_fd(), READ_ONLY_ATTRIBUTES)
+    })?;
+    SetupStep::Mounts.run(|| hide(&plan.hidden))
+}
+
+/// Copies the writable trees, and the trees that a private folder would cover, higher ones first.
+fn kept_trees(plan: &ConfinementPlan) -> io::Result<Vec<(DetachedMount, u64)>> {
+    let is_covered = |path: &&PathBuf| PRIVATE_TEMP_DIRS.iter().any(|dir| path.starts_with(dir));
+    let writable = plan.writable.iter().map(|path| (path, COMMON_ATTRIBUTES));
+    let visible = plan.visible.iter().filter(is_covered).map(|path| (path, READ_ONLY_ATTRIBUTES));
+    let mut kept: Vec<(&PathBuf, u64)> = writable.chain(visible).collect();
+    kept.sort_by_key(|(path, attributes)| (path.components().count(), *attributes));
+    kept.dedup_by(|later, earlier| later.0 == earlier.0);
+    kept.into_iter().map(|(path, attributes)| Ok((DetachedMount::copy(path)?, attributes))).collect()
+}
+
+/// Makes a read-only copy of a path cover it.
+///
+/// The folders between it and its writable tree become mounts of their own: a mount can't be renamed, so that nothing
+/// else can take the place of the path.
+fn protect(plan: &ConfinementPlan, path: &Path) -> io::Result<()> {
+    let Some(tree) = plan.writable.iter().filter(|tree| path.starts_with(tree) && path != tree.as_path()).max() else {
+        return Ok(());
+    };
+    let between: Vec<&Path> = path.ancestors().skip(1).take_while(|folder| *folder != tree.as_path()).collect();
+    for folder in between.into_iter().rev() {
+        DetachedMount::copy(folder)?.attach(COMMON_ATTRIBUTES)?;
+    }
+    DetachedMount::copy(path)?.attach(READ_ONLY_ATTRIBUTES)
+}
+
+/// Covers each path with something of its kind that can't be opened.
+fn hide(paths: &[PathBuf]) -> io::Result<()> {
+    if paths.is_empty() {
+        return Ok(());
+    }
+    let cover = Path::new(PRIVATE_TEMP_DIRS[0]).join(".hookwright-hidden");
+    drop(fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&cover)?);
+    for path in paths {
+        if fs::symlink_metadata(path)?.is_dir() {
+            mount("hidden", path, "tmpfs", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, c"mode=0")?;
+        } else {
+            DetachedMount::copy(&cover)?.attach_at(path, READ_ONLY_ATTRIBUTES)?;
+        }
+    }
+    fs::remove_file(&cover)
+}
+
+/// Gives the namespace a `/dev` of its own, with terminals of its own.
+fn mount_devices(devices: Vec<DetachedMount>) -> io::Result<()> {
+    mount_tmpfs("/dev", c"mode=755")?;
+    for device in devices {
+        drop(fs::File::create_new(&device.path)?);
+        // A device file must work on this one mount.
+        let path = device.path.clone();
+        move_mount(&device.tree, "", CWD, &path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    }
+    fs::create_dir("/dev/pts")?;
+    let options = c"newinstance,ptmxmode=0666,mode=620";
+    mount("devpts", "/dev/pts", "devpts", MountFlags::NOSUID | MountFlags::NOEXEC, options)?;
+    fs::create_dir("/dev/shm")?;
+    mount_tmpfs("/dev/shm", c"mode=1777")?;
+    let links =
+        [("pts/ptmx", "ptmx"), ("/proc/self/fd", "fd"), ("fd/0", "stdin"), ("fd/1", "stdout"), ("fd/2", "stderr")];
+    for (target, name) in links {
+        std::os::unix::fs::symlink(target, Path::new("/dev").join(name))?;
+    }
+    Ok(())
+}
+
+fn mount_tmpfs(path: &str, options: &std::ffi::CStr) -> io::Result<()> {
+    Ok(mount("tmpfs", path, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, options)?)
+}
+
+/// Creates the place for a mount if it is missing because a private folder covers it.
+fn make_mount_point(path: &Path, tree: &OwnedFd) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    let is_directory = rustix::fs::fstat(tree).map(|stat| stat.st_mode & libc::S_IFMT == libc::S_IFDIR)?;
+    match path.parent() {
+        _ if is_directory => fs::create_dir_all(path)?,
+        Some(parent) => {
+            fs::create_dir_all(parent)?;
+            drop(fs::File::create_new(path)?);
+        }
+        None => {}
+    }
+    // The folders above it show nothing else.
+    if is_directory { fs::set_permissions(path, fs::Permissions::from_mode(0o755)) } else { Ok(()) }
+}
