@@ -246,6 +246,8 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
                     answer.set_specific("permissionDecision", "allow");
                 }
                 answer.set_specific("updatedInput", input.clone());
+            } else if !verdict.approved_by.is_empty() && row.can(HookCapability::Approve) {
+                write_approval(host, &verdict.approved_by, answer);
             }
         }
         Ruling::Ask if row.can(HookCapability::Ask) => {
@@ -272,6 +274,17 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
                 false => answer.record_downgrade("stop", "deny"),
             }
         }
+    }
+}
+
+fn write_approval(host: Host, rules: &[String], answer: &mut ClaudeAnswerBuilder) {
+    let reason = format!("every effect of the call is known and allowed by the rule {}", rules.join(", "));
+    answer.set_specific("permissionDecision", "allow");
+    answer.set_specific("permissionDecisionReason", reason.as_str());
+    // Under its camelCase event names Copilot reads these fields.
+    if host == Host::Copilot {
+        answer.set("permissionDecision", "allow");
+        answer.set("permissionDecisionReason", reason.as_str());
     }
 }
 

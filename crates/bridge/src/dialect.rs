@@ -223,6 +223,8 @@ pub struct HostVerdict {
     pub ruling: Ruling,
     /// The reason; [`reason_or_default`](Self::reason_or_default) covers an empty one.
     pub reason: String,
+    /// The rules that approve the call in the user's place, if every view of it is approved.
+    pub approved_by: Vec<String>,
     /// Context to add for the model.
     pub context: Option<String>,
     /// A message to the user.

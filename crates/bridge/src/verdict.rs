@@ -21,6 +21,7 @@ impl HostVerdict {
             }
         }
         verdict.write_back_input(host_event, merged);
+        verdict.approved_by = approvals(host_event, merged, &verdict);
         verdict.record_downgrades(host_event, merged);
         verdict
     }
@@ -137,6 +138,23 @@ impl HostEvent {
     pub fn is_gate(&self) -> bool {
         self.info.is_some_and(|row| row.is_gate())
     }
+}
+
+/// The rules that approve a call as the host runs it: every view must be approved, and no argument changed.
+fn approvals(host_event: &HostEvent, merged: &[MergedAnswer], verdict: &HostVerdict) -> Vec<String> {
+    let is_approved = |one: &MergedAnswer| !one.approved_by.is_empty();
+    let can_approve = host_event.info.is_some_and(|row| row.can(HookCapability::Approve))
+        && host_event.tool.is_some()
+        && host_event.views.len() == merged.len()
+        && host_event.views.iter().all(|view| !view.is_recheck && view.event.kind() == EventKind::BeforeTool);
+    let stands = verdict.ruling == Ruling::Pass && verdict.input.is_none() && merged.iter().all(is_approved);
+    if !can_approve || !stands {
+        return Vec::new();
+    }
+    let mut names: Vec<String> = merged.iter().flat_map(|one| one.approved_by.clone()).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 fn ruling_of(merged: &MergedAnswer) -> (Ruling, String) {

@@ -248,7 +248,7 @@ fn verdicts() -> impl Strategy<Value = HostVerdict> {
         if let Some(input) = &input {
             ours.insert("hookSpecificOutput".to_owned(), json!({"tool_input": input}));
         }
-        HostVerdict { ruling, reason, context, message, input, engine_answer: ours, downgrades: Vec::new() }
+        HostVerdict { ruling, reason, context, message, input, engine_answer: ours, ..HostVerdict::default() }
     })
 }
 
@@ -403,4 +403,25 @@ fn an_event_other_than_the_installed_one_is_refused() {
     let payload = payload(Host::ClaudeCode, Host::ClaudeCode.event("PreToolUse").unwrap());
     let error = Host::ClaudeCode.dialect().parse_event(Host::ClaudeCode, payload, Some("SessionStart"));
     assert!(matches!(error, Err(PayloadError::EventMismatch { .. })), "{error:?}");
+}
+
+/// Only hosts that obey an approval are told of one, and never together with a refusal or changed arguments.
+#[test]
+fn an_approval_is_told_to_hosts_that_obey_it() {
+    for (host, row) in gates() {
+        let say = |verdict: HostVerdict| host.dialect().write_response(&parsed_event(host, row), &verdict).stdout;
+        let approved = HostVerdict { approved_by: vec!["quiet".to_owned()], ..HostVerdict::default() };
+        let says = say(approved.clone());
+        if row.can(HookCapability::Approve) {
+            assert!(says.contains(r#""permissionDecision":"allow""#) && says.contains("quiet"), "{host} {says}");
+        } else {
+            assert_eq!(says, say(HostVerdict::default()), "{host} {}", row.name);
+        }
+        for ruling in [Ruling::Ask, Ruling::Deny, Ruling::Stop] {
+            let refused = HostVerdict { ruling, reason: "why".to_owned(), ..approved.clone() };
+            assert!(!say(refused).contains(r#""permissionDecision":"allow""#), "{host} {ruling:?}");
+        }
+    }
+    let obeys = |host: &Host| host.events_for(EventKind::BeforeTool).any(|row| row.can(HookCapability::Approve));
+    assert_eq!(Host::all().filter(obeys).collect::<Vec<_>>(), [Host::ClaudeCode, Host::Copilot]);
 }

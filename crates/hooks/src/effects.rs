@@ -74,6 +74,44 @@ pub(crate) fn telling_args(tool: &str, args: &Map<String, Value>) -> Map<String,
     args.iter().filter(|(name, _)| tells(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// Whether the arguments of a call tell all that it does, so that it can be approved by its effects.
+///
+/// The lists name the folder that a search begins in; a pattern that leads out of it, and a second address, are not in
+/// them. Tools that are not named here contact servers, start agents or change what the model is told.
+pub(crate) fn are_told_by_arguments(tool: &str, args: &Map<String, Value>) -> bool {
+    let texts = |name: &str| -> Option<Vec<&str>> {
+        match args.get(name) {
+            None | Some(Value::Null) => Some(Vec::new()),
+            Some(Value::String(text)) => Some(vec![text]),
+            Some(Value::Array(list)) => list.iter().map(Value::as_str).collect(),
+            Some(_) => None,
+        }
+    };
+    let all_stay_inside = |name: &str| texts(name).is_some_and(|texts| texts.into_iter().all(stays_inside));
+    match tool {
+        "run_shell_command" | "write_file" | "replace" | "read_file" | "list_directory" | "apply_patch" => true,
+        "glob" => all_stay_inside("pattern"),
+        // The pattern is a regular expression.
+        "search_file_content" => all_stay_inside("include") && all_stay_inside("glob"),
+        // The part before the first wildcard is listed, wherever it leads.
+        "read_many_files" => texts("include").is_some_and(|texts| {
+            texts
+                .into_iter()
+                .all(|text| stays_inside(text.strip_prefix(fixed_part(text)).unwrap_or(text).trim_start_matches('/')))
+        }),
+        "web_fetch" => !args.contains_key("url") || !args.contains_key("prompt"),
+        _ => false,
+    }
+}
+
+/// Whether a glob matches nothing outside of the folder where it begins.
+fn stays_inside(pattern: &str) -> bool {
+    let is_outside = |text: &str| text.starts_with(['/', '~', '\\']) || text.get(1..2) == Some(":");
+    !pattern.contains("..")
+        && !pattern.split(['{', ',', '}', '(', '|']).any(|part| is_outside(part.trim_start_matches('!')))
+        || pattern.is_empty()
+}
+
 /// The path that a glob pattern begins with, up to its first wildcard.
 pub fn fixed_part(pattern: &str) -> &str {
     match pattern.find(['*', '?', '[', '{', '!']) {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::answers::Decision;
 use crate::answers::merge::merge;
 use crate::answers::outcome::{HookMessage, Outcome};
 use crate::dialect::claude::AgentScope;
@@ -487,6 +488,9 @@ impl HookEngine {
 /// Merges the answers of the hooks that ran into the event's outcome.
 fn build_outcome<E: Event>(ran: Vec<HookRun>) -> Outcome<E::Verdict> {
     let (mut merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
+    if !merged.answer.stop && merged.answer.decision == Some(Decision::Allow) {
+        merged.approved_by = ran.iter().filter(|one| one.approves).map(|one| one.report.hook.clone()).collect();
+    }
     let guards: Vec<&HookRun> = ran.iter().filter(|one| one.is_guard_denial()).collect();
     if !guards.is_empty() {
         merged.answer.llm_response = None;

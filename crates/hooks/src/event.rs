@@ -63,6 +63,8 @@ pub enum HookCapability {
     Deny,
     /// Asks the user to decide.
     Ask,
+    /// Approves the call in the user's place: a rule that allows, with `only`.
+    Approve,
     /// Ends the agent loop.
     Stop,
     /// Changes the arguments of the tool call.
@@ -103,8 +105,8 @@ pub struct EventInfo {
 /// The table of events, in the order in which a session meets them.
 pub const EVENTS: [EventInfo; 11] = {
     use HookCapability::{
-        AnswerForModel, Ask, ClearContext, Context, Deny, RedactInput, ReplaceResponse, RewriteInput, RewriteRequest,
-        SelectTools, Stop, TailCall,
+        AnswerForModel, Approve, Ask, ClearContext, Context, Deny, RedactInput, ReplaceResponse, RewriteInput,
+        RewriteRequest, SelectTools, Stop, TailCall,
     };
     [
         EventInfo {
@@ -160,7 +162,7 @@ pub const EVENTS: [EventInfo; 11] = {
             name: "BeforeTool",
             foreign_names: &["PreToolUse"],
             subject: MatcherSubject::ToolName,
-            capabilities: &[Deny, Ask, RewriteInput, RedactInput, Stop],
+            capabilities: &[Deny, Ask, Approve, RewriteInput, RedactInput, Stop],
             fires_when: "before every tool call, ahead of approval and execution",
         },
         EventInfo {

@@ -16,7 +16,7 @@ use crate::event::chunks::ChunkUnit;
 use crate::event::input::HookInput;
 use crate::event::{EventKind, MatcherSubject};
 use crate::matching::Matcher;
-use crate::matching::effect_filter::{EffectFilter, MatchReason};
+use crate::matching::effect_filter::{EffectBounds, EffectFilter, MatchReason};
 use crate::matching::tool_names::known_tools;
 use crate::on_error::OnError;
 use crate::running::invocation::Invocation;
@@ -181,7 +181,18 @@ impl Hook {
                 (found, _) => reason = found,
             }
         }
-        Some(reason)
+        match self.approval_bounds() {
+            Some(only) => only.contain(effects, place).then_some(reason),
+            None => Some(reason),
+        }
+    }
+
+    /// The `only` of a rule that approves calls.
+    pub fn approval_bounds(&self) -> Option<&EffectBounds> {
+        match &self.action {
+            Action::Rule(rule) => rule.only.as_ref(),
+            _ => None,
+        }
     }
 
     /// The text of the hook's `when` filters as written, if it has any.
@@ -227,7 +238,8 @@ impl Hook {
             Action::Http(http) => Some(Cow::Owned(format!("POST {}", http.url))),
             Action::Rule(rule) => {
                 let when = self.when_text().map(|when| format!(" when {when}")).unwrap_or_default();
-                Some(Cow::Owned(format!("rule: {}{when}", rule.decision_word())))
+                let only = rule.only.as_ref().map(|only| format!(" only {}", only.text())).unwrap_or_default();
+                Some(Cow::Owned(format!("rule: {}{only}{when}", rule.decision_word())))
             }
             Action::Function(_) => None,
         }
@@ -405,18 +417,24 @@ impl HttpAction {
 /// A fixed answer that needs no process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleAction {
-    /// The decision: deny or ask.
+    /// The decision: deny, ask, or allow.
     pub decision: Decision,
     /// The reason for the decision.
     pub reason: String,
     /// Whether the rule matches calls whose effects are uncertain: `"certain": false`.
     pub(crate) matches_uncertain: bool,
+    /// The bounds within which a rule that allows approves calls; other rules have none.
+    pub only: Option<EffectBounds>,
 }
 
 impl RuleAction {
-    /// The name of the decision: `deny` or `ask`.
+    /// The name of the decision: `deny`, `ask` or `allow`.
     pub fn decision_word(&self) -> &'static str {
-        if self.decision == Decision::Ask { "ask" } else { "deny" }
+        match self.decision {
+            Decision::Allow => "allow",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        }
     }
 }
 

@@ -104,7 +104,7 @@ pub use hook::{
     WorkerAction, WorkerConfig,
 };
 pub use matching::Matcher;
-pub use matching::effect_filter::{EffectFilter, MatchReason};
+pub use matching::effect_filter::{EffectBounds, EffectFilter, MatchReason};
 pub use matching::mcp_names::McpToolName;
 pub use matching::pattern::{BoundedRegex, RegexMatch, ToolNamePattern};
 pub use matching::tool_names::{

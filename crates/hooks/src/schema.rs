@@ -56,6 +56,9 @@ struct HookSchema {
     when: Option<WhenSchema>,
     /// A rule's answer.
     decision: Option<RuleDecisionSchema>,
+    /// Of a rule that allows, in your own or the system's settings: all that a call may do to be approved. A list that is
+    /// not named is empty; `commands` does not restrict if it is not named.
+    only: Option<OnlySchema>,
     /// Why a rule says so.
     reason: Option<String>,
     /// Arguments: the command is then a program that is started with just these, without a shell.
@@ -133,6 +136,7 @@ enum StartSchema {
 enum RuleDecisionSchema {
     Deny,
     Ask,
+    Allow,
 }
 
 /// What a call must do: any of the lists that matches will do. For a guard, what can't be told counts as matching.
@@ -166,6 +170,35 @@ struct WhenSchema {
     /// false: calls of which not everything can be told.
     #[schemars(extend("const" = false))]
     certain: Option<bool>,
+}
+
+/// The effects that an approved call may have; it may have no others, and all of them must be known.
+#[derive(JsonSchema)]
+#[schemars(rename = "Only", deny_unknown_fields)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct OnlySchema {
+    /// Globs of paths that it may make or change, from the project on (`src/**`), from `~/` on, or whole; `!glob` is an
+    /// exception.
+    writes: Option<Vec<String>>,
+    /// Globs of paths that it may read.
+    reads: Option<Vec<String>>,
+    /// Globs of paths that it may remove.
+    deletes: Option<Vec<String>>,
+    /// Beginnings of commands that it may run; any command if not set.
+    commands: Option<Vec<String>>,
+    /// Hosts that it may talk to, with `*`.
+    network: Option<Vec<String>>,
+    /// Changes that it may make to a git repository: `index`, `commit`, `refs`, `config`, `discard`.
+    repository: Option<Vec<String>>,
+    /// What it may do to services, with `*`: `kubernetes:read`, `*:read`.
+    services: Option<Vec<String>>,
+    /// What it may send a signal, with `*`.
+    processes: Option<Vec<String>>,
+    /// true: it may run something as another user.
+    #[schemars(extend("const" = true))]
+    privileged: Option<bool>,
+    /// Data that may go somewhere.
+    flows: Option<Vec<FlowPatternSchema>>,
 }
 
 /// Data that goes from a source to a target.
@@ -504,7 +537,7 @@ fn specific_field(power: HookCapability, generator: &mut SchemaGenerator) -> Opt
             });
             Some(("tailToolCallRequest".to_owned(), call))
         }
-        HookCapability::Deny | HookCapability::Ask | HookCapability::Stop => None,
+        HookCapability::Deny | HookCapability::Ask | HookCapability::Approve | HookCapability::Stop => None,
     }
 }
 

@@ -26,18 +26,27 @@ enum ArgumentNames {
     Aliases,
 }
 
+/// What BeforeTool hooks say about the approval of a call.
+#[derive(Default)]
+struct HookOpinion {
+    /// The hooks' demand that the user be asked.
+    demand: Option<ApprovalDemand>,
+    /// The rules that approve the call as it is now.
+    approved_by: Vec<String>,
+}
+
 impl ToolInvocation<'_> {
     /// Decides whether the call may run: schema check, BeforeTool hooks, approval rules and, where needed, the user.
     pub(super) async fn admit(&mut self, choice: Option<&ToolChoice>) -> Result<Arc<dyn Tool>, Box<CompletedCall>> {
         let judged = match self.check_schema(choice) {
-            Ok(tool) => self.before_tool().await.map(|asked_by| (tool, asked_by)),
+            Ok(tool) => self.before_tool().await.map(|opinion| (tool, opinion)),
             Err(end) => Err(end),
         };
         if let Some(args) = self.unannounced_args.take() {
             announce_request(self.services, &self.id, &self.requested_name, self.redacted_args.clone().unwrap_or(args));
         }
-        let (tool, asked_by) = judged?;
-        self.approve(&tool, asked_by).await?;
+        let (tool, opinion) = judged?;
+        self.approve(&tool, opinion).await?;
         if self.scope.is_cancelled() {
             return Err(Box::new(cancelled_call()));
         }
@@ -69,21 +78,22 @@ impl ToolInvocation<'_> {
     /// Runs BeforeTool hooks, which may deny the call, change its arguments, or demand approval.
     ///
     /// A change under an alias is judged again under the declared name, which guards look for.
-    async fn before_tool(&mut self) -> Result<Option<ApprovalDemand>, Box<CompletedCall>> {
+    async fn before_tool(&mut self) -> Result<HookOpinion, Box<CompletedCall>> {
         const MAX_BEFORE_TOOL_ROUNDS: usize = 3;
-        let mut asked_by = None;
+        let mut demand = None;
         for _ in 0..MAX_BEFORE_TOOL_ROUNDS {
-            let (asked, names) = self.fire_before_tool().await?;
-            asked_by = asked.or(asked_by);
+            let (opinion, names) = self.fire_before_tool().await?;
+            demand = opinion.demand.or(demand);
             if names == ArgumentNames::Declared {
-                return Ok(asked_by);
+                // A demand of any round counts, an approval only of the last one.
+                return Ok(HookOpinion { demand, approved_by: opinion.approved_by });
             }
         }
         let message = format!("hooks keep changing the arguments of {}, so the call can't be judged", self.name);
         Err(Box::new(failed_call(ToolErrorKind::PolicyViolation, message)))
     }
 
-    async fn fire_before_tool(&mut self) -> Result<(Option<ApprovalDemand>, ArgumentNames), Box<CompletedCall>> {
+    async fn fire_before_tool(&mut self) -> Result<(HookOpinion, ArgumentNames), Box<CompletedCall>> {
         let event = BeforeTool {
             tool_name: Cow::Borrowed(&self.name),
             tool_input: Cow::Borrowed(&self.args),
@@ -104,10 +114,13 @@ impl ToolInvocation<'_> {
         } else if answer.redact_input {
             self.redact(answer.tool_input.as_ref());
         }
-        let (asked_by, changes) = match outcome.verdict {
-            BeforeToolVerdict::Proceed { changes } => (None, changes),
+        let (opinion, changes) = match outcome.verdict {
+            BeforeToolVerdict::Proceed { changes } => {
+                (HookOpinion { demand: None, approved_by: outcome.merged.approved_by }, changes)
+            }
             BeforeToolVerdict::Ask { reason, changes } => {
-                (Some(ApprovalDemand { hooks: outcome.merged.decided_by, reason }), changes)
+                let demand = ApprovalDemand { hooks: outcome.merged.decided_by, reason };
+                (HookOpinion { demand: Some(demand), approved_by: Vec::new() }, changes)
             }
             BeforeToolVerdict::Deny { reason } => {
                 tracing::debug!(by = "hooks", hooks = outcome.merged.decided_by.join(", "), "refused: {reason}");
@@ -132,7 +145,7 @@ impl ToolInvocation<'_> {
             let words = "Tool execution blocked: hooks want the arguments redacted, but give no replacement";
             return Err(self.reject(words.to_owned()));
         }
-        Ok((asked_by, self.apply_hook_changes(changes)?))
+        Ok((opinion, self.apply_hook_changes(changes)?))
     }
 
     /// Sets the arguments that are kept in place of the model's, as hooks asked.
@@ -193,14 +206,19 @@ impl ToolInvocation<'_> {
     }
 
     /// Applies the approval rules, and asks the user where needed.
-    async fn approve(
-        &mut self,
-        tool: &Arc<dyn Tool>,
-        asked_by: Option<ApprovalDemand>,
-    ) -> Result<(), Box<CompletedCall>> {
+    async fn approve(&mut self, tool: &Arc<dyn Tool>, opinion: HookOpinion) -> Result<(), Box<CompletedCall>> {
         let services = self.services;
         let judgement = services.approvals.evaluate(&self.approval_subject(tool));
+        let HookOpinion { demand: asked_by, approved_by } = opinion;
+        // A rule answers the question that the approval mode would ask. A policy's question, a protected path and a
+        // mode that refuses the call stand.
+        let is_approved =
+            !approved_by.is_empty() && asked_by.is_none() && judgement.flag_effect == FlagEffect::CanOverride;
         let permission = match (judgement.permission.clone(), self.consent) {
+            (Permission::Ask, _) if is_approved => {
+                tracing::debug!(by = "hooks", hooks = approved_by.join(", "), "approved");
+                Permission::Granted
+            }
             (Permission::Denied(words), _) => Permission::Denied(words),
             (Permission::Granted, _) if asked_by.is_some() => Permission::Ask,
             // The user wrote this call; the approval mode is about calls of others.
@@ -278,7 +296,7 @@ impl ToolInvocation<'_> {
                 return Ok(());
             };
             self.apply_user_edit(args.clone())?;
-            asked_by = self.before_tool().await?;
+            asked_by = self.before_tool().await?.demand;
             let permission = self.services.approvals.permission_for(&self.approval_subject(tool));
             protected = if let Permission::Protected(path) = &permission { Some(path.clone()) } else { None };
             match permission {

@@ -170,6 +170,7 @@ fn type_specific_json(hook: &Hook) -> Value {
         "idleTimeout": upkeep.and_then(|upkeep| upkeep.idle_timeout).map(milliseconds),
         "maxMemoryMb": upkeep.and_then(|upkeep| upkeep.max_memory_bytes).map(|most| most >> 20),
         "decision": rule_action(hook).map(RuleAction::decision_word),
+        "only": hook.approval_bounds().map(|only| serde_json::from_str(only.text()).unwrap_or(Value::from(only.text()))),
         "rule_reason": rule_action(hook).map(|rule| rule.reason.as_str()),
     })
 }

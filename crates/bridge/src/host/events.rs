@@ -8,7 +8,7 @@ use hookwright_hooks::EventKind::{
     self, AfterAgent, AfterTool, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Notification, PreCompress,
     SessionEnd, SessionStart,
 };
-use hookwright_hooks::HookCapability::{self, Ask, ClearContext, Context, Deny, RewriteInput, Stop, TailCall};
+use hookwright_hooks::HookCapability::{self, Approve, Ask, ClearContext, Context, Deny, RewriteInput, Stop, TailCall};
 use hookwright_hooks::HookCapability::{AnswerForModel, ReplaceResponse, RewriteRequest, SelectTools};
 
 use super::HostEventInfo;
@@ -32,7 +32,7 @@ const fn with_timeout(milliseconds: u64, event: HostEventInfo) -> HostEventInfo 
 }
 
 pub(super) const CLAUDE_EVENTS: &[HostEventInfo] = &[
-    event("PreToolUse", BeforeTool, &[Deny, Ask, RewriteInput, Stop]),
+    event("PreToolUse", BeforeTool, &[Deny, Ask, Approve, RewriteInput, Stop]),
     event("PostToolUse", AfterTool, &[Deny, Context, Stop]),
     event("PostToolUseFailure", AfterTool, &[Context, Stop]),
     with_timeout(30_000, event("UserPromptSubmit", BeforeAgent, &[Context, Deny, Stop])),
@@ -84,7 +84,7 @@ pub(super) const CODEX_EVENTS: &[HostEventInfo] = &[
 ];
 
 pub(super) const COPILOT_EVENTS: &[HostEventInfo] = &[
-    event("PreToolUse", BeforeTool, &[Deny, Ask, RewriteInput]),
+    event("PreToolUse", BeforeTool, &[Deny, Ask, Approve, RewriteInput]),
     event("PostToolUse", AfterTool, &[Deny, Context]),
     event("PostToolUseFailure", AfterTool, &[Context]),
     event("UserPromptSubmit", BeforeAgent, &[Context, Deny]),

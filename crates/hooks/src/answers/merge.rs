@@ -15,6 +15,9 @@ pub struct MergedAnswer {
     pub answer: Answer,
     /// The names of the hooks that stopped, denied or asked; empty where the event is allowed.
     pub decided_by: Vec<String>,
+    /// The names of the rules that approve the call in the user's place, as it is after all changes; empty where a hook
+    /// stops, denies or asks. An allow of another hook means no objection and approves nothing.
+    pub approved_by: Vec<String>,
 }
 
 /// Two hooks that set the same key to different values; the later hook's value counts.

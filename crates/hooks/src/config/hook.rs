@@ -15,13 +15,13 @@ use crate::dialect::{Dialect, PermissionRule};
 use crate::event::{EventKind, HookCapability, MatcherSubject};
 use crate::hook::{Action, CommandAction, Hook, HookRole, RuleAction, RunCondition, Source, WorkerAction};
 use crate::jsonc::{last_property, value_kind};
-use crate::matching::effect_filter::EffectFilter;
+use crate::matching::effect_filter::{EffectBounds, EffectFilter};
 use crate::on_error::OnError;
 use crate::running::invocation::{Invocation, join_command};
 use crate::suggestion::nearest_name;
 
 /// The keys that a hook may have.
-pub(super) const HOOK_KEYS: [&str; 32] = [
+pub(super) const HOOK_KEYS: [&str; 33] = [
     "type",
     "command",
     "args",
@@ -44,6 +44,7 @@ pub(super) const HOOK_KEYS: [&str; 32] = [
     "statusMessage",
     "when",
     "decision",
+    "only",
     "reason",
     "chunks",
     "start",
@@ -85,7 +86,7 @@ pub(super) fn read(
             report_unused_keys(
                 read,
                 object,
-                &["command", "args", "shell", "decision", "reason"],
+                &["command", "args", "shell", "decision", "only", "reason"],
                 "a plugin runs a package",
             );
             report_unused_keys(read, object, &http::HTTP_KEYS, "only a hook of type \"http\" has it");
@@ -104,13 +105,13 @@ pub(super) fn read(
             report_unused_keys(
                 read,
                 object,
-                &["command", "args", "env", "decision", "reason"],
+                &["command", "args", "env", "decision", "only", "reason"],
                 "a hook of type \"http\" runs no program",
             );
             report_unused_keys(read, object, &worker::WORKER_KEYS, "only a worker has it");
             Action::Http(http::read(read, object, dialect)?)
         }
-        HookType::Rule => Action::Rule(read_rule(read, kind, object, &when)?),
+        HookType::Rule => Action::Rule(read_rule(read, layer, kind, object, &when)?),
     };
     let name = read.read_string(object, "name").filter(|name| !name.is_empty());
     let on_error = last_property(object, "onError").map(|property| read_on_error(read, property)).unwrap_or_default();
@@ -228,6 +229,7 @@ fn report_unused_keys(read: &mut NodeReader<'_>, object: &Object<'_>, keys: &[&s
 /// A rule is written to stop something, so an invalid decision counts as a deny.
 fn read_rule(
     read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
     kind: EventKind,
     object: &Object<'_>,
     when: &[EffectFilter],
@@ -243,11 +245,23 @@ fn read_rule(
     let decision = match last_property(object, "decision").map(|property| &property.value) {
         Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "deny" | "block") => Decision::Deny,
         Some(Value::StringLit(word)) if word.value == "ask" => Decision::Ask,
+        Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "allow" | "approve") => Decision::Allow,
         other => {
-            let text = "a rule's `decision` should be \"deny\" or \"ask\"; it counts as \"deny\"";
+            let text = "a rule's `decision` should be \"deny\", \"ask\" or \"allow\"; it counts as \"deny\"";
             let wrong = read.error_at(other.map_or(object.range, Ranged::range), text);
-            read.report(wrong.expected("expected \"decision\": \"deny\" or \"ask\""));
+            read.report(wrong.expected("expected \"decision\": \"deny\", \"ask\" or \"allow\""));
             Decision::Deny
+        }
+    };
+    let only = match decision {
+        Decision::Allow => Some(read_approval(read, layer, kind, object, when)?),
+        Decision::Ask | Decision::Deny => {
+            if let Some(property) = last_property(object, "only") {
+                let wrong =
+                    read.error_at(property.name.range(), "only a rule that allows has `only`; it is ignored here");
+                read.report(wrong.help("`when` says which calls a rule that denies or asks is about"));
+            }
+            None
         }
     };
     let reason = read.read_string(object, "reason").filter(|reason| !reason.trim().is_empty());
@@ -256,7 +270,46 @@ fn read_rule(
         None => "a rule of this configuration says so".to_owned(),
     });
     let wants_unsure = when.iter().any(EffectFilter::matches_uncertain);
-    Some(RuleAction { decision, reason, matches_uncertain: wants_unsure })
+    Some(RuleAction { decision, reason, matches_uncertain: wants_unsure, only })
+}
+
+/// Reads the bounds of a rule that allows, or reports why it cannot be loaded.
+///
+/// An approval loosens, so only the user and the machine's administrator may give one, and nothing that was not
+/// understood counts in its favour.
+fn read_approval(
+    read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
+    kind: EventKind,
+    object: &Object<'_>,
+    when: &[EffectFilter],
+) -> Option<EffectBounds> {
+    let decision = last_property(object, "decision").map_or(object.range, |property| property.value.range());
+    let mut refuse = |text: String, help: &str| {
+        let wrong = read.error_at(decision, format!("{text}; this rule does not load"));
+        read.report(wrong.help(help));
+    };
+    if !matches!(layer.source, Source::User | Source::System) {
+        let text = format!("a rule of the {} settings may not allow", layer.source);
+        refuse(text, "only your own settings and the system's can approve calls");
+        return None;
+    }
+    if !kind.can(HookCapability::Approve) {
+        refuse(format!("{kind} has no call to approve"), "rules that allow work on BeforeTool");
+        return None;
+    }
+    if when.iter().any(EffectFilter::is_invalid) {
+        refuse("a rule with an invalid `when` may not allow".to_owned(), "correct its `when`, or remove it");
+        return None;
+    }
+    let condition = last_property(object, "if").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
+    let is_understood =
+        |value: &Value<'_>| value.as_string_lit().and_then(|text| PermissionRule::parse(&text.value)).is_some();
+    if condition.is_some_and(|property| !is_understood(&property.value)) {
+        refuse("a rule with an invalid `if` may not allow".to_owned(), "correct its `if`, or remove it");
+        return None;
+    }
+    when::read_only(read, object)
 }
 
 /// Reads the action of a hook that runs a command.
@@ -270,7 +323,7 @@ fn read_command_action(
     let command = apply_args_and_shell(read, object, command);
     let mut env = layer.env.clone();
     env.extend(read_env(read, object));
-    report_unused_keys(read, object, &["decision", "reason"], "only a rule has it");
+    report_unused_keys(read, object, &["decision", "only", "reason"], "only a rule has it");
     let invocation = Invocation::analyse(&command, &layer.placeholders);
     Some(CommandAction { command, env, dialect, invocation })
 }

@@ -1,5 +1,5 @@
-//! Reads `when` from its JSON object. One that is invalid matches every call, so that the calls that its author meant
-//! are among them.
+//! Reads `when` and `only` from their JSON objects. A `when` that is invalid matches every call, so that the calls that
+//! its author meant are among them. A rule whose `only` is invalid does not load, so that it approves nothing.
 
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
@@ -8,7 +8,7 @@ use super::node_reader::NodeReader;
 use crate::event::{EventKind, MatcherSubject};
 use crate::jsonc::{last_property, value_kind};
 use crate::matching::effect_filter::{
-    CommandPattern, EffectFilter, EffectFilterSpec, FlowPattern, PathGlob, StarPattern,
+    CommandPattern, EffectBounds, EffectFilter, EffectFilterSpec, FlowPattern, PathGlob, StarPattern,
 };
 use crate::suggestion::nearest_name;
 
@@ -26,6 +26,55 @@ const WHEN_KEYS: [&str; 11] = [
     "certain",
 ];
 const MATCHES_EVERY_CALL_NOTE: &str = "it counts as matching every call";
+
+/// The key that holds lists of effects, and what follows if it is invalid.
+struct FilterKey {
+    name: &'static str,
+    consequence: &'static str,
+    keys: &'static [&'static str],
+}
+
+const WHEN: FilterKey = FilterKey { name: "when", consequence: MATCHES_EVERY_CALL_NOTE, keys: &WHEN_KEYS };
+const ONLY: FilterKey = FilterKey {
+    name: "only",
+    consequence: "this rule does not load",
+    // Calls that are uncertain are never within `only`.
+    keys: WHEN_KEYS.split_at(WHEN_KEYS.len() - 1).0,
+};
+
+/// Reads the `only` of a rule that allows. `None`: it is missing or invalid, which is reported.
+pub(super) fn read_only(read: &mut NodeReader<'_>, owner: &Object<'_>) -> Option<EffectBounds> {
+    const EXPECTED: &str = r#"expected "only": { "reads": ["**"], … }"#;
+    let object = match last_property(owner, "only").map(|property| &property.value) {
+        Some(Value::Object(object)) => object,
+        Some(Value::NullKeyword(_)) | None => {
+            let wrong = read.error_at(owner.range, "a rule that allows needs `only`; this rule does not load");
+            read.report(wrong.expected(EXPECTED).help("`only` lists the effects that a call may have"));
+            return None;
+        }
+        Some(other) => {
+            let text = format!("`only` should be an object, not {}; {}", value_kind(other), ONLY.consequence);
+            let wrong = read.error(other, text);
+            read.report(wrong.expected(EXPECTED));
+            return None;
+        }
+    };
+    let text = compact_json(&Value::Object(object.clone()));
+    let mut lists = EffectFilterSpec { text, ..EffectFilterSpec::default() };
+    read_lists(read, object, &ONLY, &mut lists);
+    for property in &object.properties {
+        let Value::Array(array) = &property.value else { continue };
+        let is_exception = |one: &Value<'_>| one.as_string_lit().is_some_and(|text| text.value.trim().starts_with('!'));
+        if !array.elements.is_empty() && array.elements.iter().all(is_exception) {
+            let text =
+                format!("`{}` has only exceptions, which allow nothing; {}", property.name.as_str(), ONLY.consequence);
+            let wrong = read.error(&property.value, text);
+            read.report(wrong.help("name what is allowed too, as in [\"**\", \"!**/.env\"]"));
+            lists.matches_all = true;
+        }
+    }
+    (!lists.matches_all).then(|| EffectBounds::new(lists))
+}
 
 /// Reads the effect filter of a definition or a hook, if it has one.
 pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_>) -> Option<EffectFilter> {
@@ -53,19 +102,7 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
         return None;
     }
     let mut inner = EffectFilterSpec { text: compact_json(&property.value), ..EffectFilterSpec::default() };
-    inner.matches_all |= report_unknown_keys(read, object);
-    inner.writes = read_patterns(read, object, "writes", &mut inner.matches_all, PathGlob::new);
-    inner.reads = read_patterns(read, object, "reads", &mut inner.matches_all, PathGlob::new);
-    inner.deletes = read_patterns(read, object, "deletes", &mut inner.matches_all, PathGlob::new);
-    let star = |text: &str| Ok(StarPattern::new(text));
-    inner.network = read_patterns(read, object, "network", &mut inner.matches_all, star);
-    inner.repository = read_patterns(read, object, "repository", &mut inner.matches_all, repository_pattern);
-    inner.services = read_patterns(read, object, "services", &mut inner.matches_all, service_pattern);
-    inner.processes = read_patterns(read, object, "processes", &mut inner.matches_all, star);
-    inner.privileged = read_privileged(read, object, &mut inner.matches_all);
-    inner.flows = read_flows(read, object, &mut inner.matches_all);
-    inner.commands =
-        read_patterns(read, object, "commands", &mut inner.matches_all, |text| Ok(CommandPattern::new(text)));
+    read_lists(read, object, &WHEN, &mut inner);
     match last_property(object, "certain").map(|property| &property.value) {
         None | Some(Value::NullKeyword(_)) => {}
         Some(Value::BooleanLit(certain)) if !certain.value => inner.uncertain = true,
@@ -83,6 +120,23 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
         inner.matches_all = true;
     }
     Some(EffectFilter::new(inner))
+}
+
+/// Reads the lists of effects. `matches_all` says afterwards whether something in them is invalid.
+fn read_lists(read: &mut NodeReader<'_>, object: &Object<'_>, key: &FilterKey, inner: &mut EffectFilterSpec) {
+    let mut broken = report_unknown_keys(read, object, key);
+    let star = |text: &str| Ok(StarPattern::new(text));
+    inner.writes = read_patterns(read, object, ("writes", key), &mut broken, PathGlob::new);
+    inner.reads = read_patterns(read, object, ("reads", key), &mut broken, PathGlob::new);
+    inner.deletes = read_patterns(read, object, ("deletes", key), &mut broken, PathGlob::new);
+    inner.network = read_patterns(read, object, ("network", key), &mut broken, star);
+    inner.repository = read_patterns(read, object, ("repository", key), &mut broken, repository_pattern);
+    inner.services = read_patterns(read, object, ("services", key), &mut broken, service_pattern);
+    inner.processes = read_patterns(read, object, ("processes", key), &mut broken, star);
+    inner.privileged = read_privileged(read, object, key, &mut broken);
+    inner.flows = read_flows(read, object, key, &mut broken);
+    inner.commands = read_patterns(read, object, ("commands", key), &mut broken, |text| Ok(CommandPattern::new(text)));
+    inner.matches_all |= broken;
 }
 
 /// A kind of change to a repository, perhaps with what it is about: `discard`, `discard: branch *`.
@@ -123,12 +177,12 @@ fn split_exception(text: &str) -> (&'static str, &str) {
 }
 
 /// `"privileged": true`.
-fn read_privileged(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) -> bool {
+fn read_privileged(read: &mut NodeReader<'_>, object: &Object<'_>, key: &FilterKey, broken: &mut bool) -> bool {
     match last_property(object, "privileged").map(|property| &property.value) {
         None | Some(Value::NullKeyword(_)) => false,
         Some(Value::BooleanLit(privileged)) if privileged.value => true,
         Some(other) => {
-            let text = format!("`privileged` can only be true in a `when`; {MATCHES_EVERY_CALL_NOTE}");
+            let text = format!("`privileged` can only be true in `{}`; {}", key.name, key.consequence);
             let wrong = read.error(other, text);
             read.report(wrong.expected("expected true"));
             *broken = true;
@@ -138,7 +192,12 @@ fn read_privileged(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut 
 }
 
 /// `"flows": [{ "from": ["~/.ssh/**", "env"], "to": "network" }]`.
-fn read_flows(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) -> Option<Vec<FlowPattern>> {
+fn read_flows(
+    read: &mut NodeReader<'_>,
+    object: &Object<'_>,
+    key: &FilterKey,
+    broken: &mut bool,
+) -> Option<Vec<FlowPattern>> {
     const EXPECTED: &str = r#"expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#;
     let property = last_property(object, "flows")?;
     let array = match &property.value {
@@ -146,7 +205,7 @@ fn read_flows(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool)
         Value::NullKeyword(_) => return None,
         other => {
             let kind = value_kind(other);
-            let wrong = read.error(other, format!("`flows` should be an array, not {kind}; {MATCHES_EVERY_CALL_NOTE}"));
+            let wrong = read.error(other, format!("`flows` should be an array, not {kind}; {}", key.consequence));
             read.report(wrong.expected(EXPECTED));
             *broken = true;
             return None;
@@ -156,9 +215,9 @@ fn read_flows(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool)
     for element in &array.elements {
         let known = |name: &str| matches!(name, "from" | "to");
         match element.as_object().filter(|one| one.properties.iter().all(|property| known(property.name.as_str()))) {
-            Some(one) => flows.push(read_flow(read, one, broken)),
+            Some(one) => flows.push(read_flow(read, one, key, broken)),
             None => {
-                let wrong = read.error(element, format!("a flow has `from` and `to`; {MATCHES_EVERY_CALL_NOTE}"));
+                let wrong = read.error(element, format!("a flow has `from` and `to`; {}", key.consequence));
                 read.report(wrong.expected(EXPECTED));
                 *broken = true;
             }
@@ -167,15 +226,15 @@ fn read_flows(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool)
     Some(flows)
 }
 
-fn read_flow(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) -> FlowPattern {
+fn read_flow(read: &mut NodeReader<'_>, object: &Object<'_>, key: &FilterKey, broken: &mut bool) -> FlowPattern {
     let mut flow = FlowPattern { files: Vec::new(), names: Vec::new(), to: Vec::new() };
-    for (name, text, place) in flow_texts(read, object, broken) {
+    for (name, text, place) in flow_texts(read, object, key, broken) {
         match name {
             "from" if FlowPattern::is_source_name(&text) => flow.names.push(StarPattern::new(&text)),
             "from" => match PathGlob::new(&text) {
                 Ok(glob) => flow.files.push(glob),
                 Err(problem) => {
-                    let text = format!("`{text}` is not a valid pattern: {problem}; {MATCHES_EVERY_CALL_NOTE}");
+                    let text = format!("`{text}` is not a valid pattern: {problem}; {}", key.consequence);
                     let wrong = read.error_at(place, text);
                     read.report(wrong);
                     *broken = true;
@@ -191,6 +250,7 @@ fn read_flow(read: &mut NodeReader<'_>, object: &Object<'_>, broken: &mut bool) 
 fn flow_texts(
     read: &mut NodeReader<'_>,
     object: &Object<'_>,
+    key: &FilterKey,
     broken: &mut bool,
 ) -> Vec<(&'static str, String, jsonc_parser::common::Range)> {
     let mut texts = Vec::new();
@@ -205,7 +265,7 @@ fn flow_texts(
                 Some(text) => texts.push((name, text.to_owned(), value.range())),
                 None => {
                     let kind = value_kind(value);
-                    let text = format!("`{name}` should hold patterns, not {kind}; {MATCHES_EVERY_CALL_NOTE}");
+                    let text = format!("`{name}` should hold patterns, not {kind}; {}", key.consequence);
                     let wrong = read.error(value, text);
                     read.report(wrong.expected("expected a string that is not empty"));
                     *broken = true;
@@ -217,25 +277,26 @@ fn flow_texts(
 }
 
 /// Reports unknown keys and returns whether there are any: each may have been another condition to run.
-fn report_unknown_keys(read: &mut NodeReader<'_>, object: &Object<'_>) -> bool {
-    read.report_duplicate_keys(object, "`when`");
+fn report_unknown_keys(read: &mut NodeReader<'_>, object: &Object<'_>, key: &FilterKey) -> bool {
+    read.report_duplicate_keys(object, &format!("`{}`", key.name));
     let mut unknown =
-        object.properties.iter().filter(|property| !WHEN_KEYS.contains(&property.name.as_str())).peekable();
+        object.properties.iter().filter(|property| !key.keys.contains(&property.name.as_str())).peekable();
     let found = unknown.peek().is_some();
     for property in unknown {
         let name = property.name.as_str();
-        let wrong = read.error_at(property.name.range(), format!("`when` has no `{name}`; {MATCHES_EVERY_CALL_NOTE}"));
-        let help = nearest_name(name, WHEN_KEYS.into_iter()).map(|near| format!("did you mean `{near}`?"));
-        read.report(wrong.help(help.unwrap_or_else(|| format!("it knows {}", WHEN_KEYS.join(", ")))));
+        let text = format!("`{}` has no `{name}`; {}", key.name, key.consequence);
+        let wrong = read.error_at(property.name.range(), text);
+        let help = nearest_name(name, key.keys.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+        read.report(wrong.help(help.unwrap_or_else(|| format!("it knows {}", key.keys.join(", ")))));
     }
     found
 }
 
-/// Reads a list of patterns; an invalid pattern makes the whole `when` invalid.
+/// Reads a list of patterns; an invalid pattern makes the whole object invalid.
 fn read_patterns<T>(
     read: &mut NodeReader<'_>,
     object: &Object<'_>,
-    name: &str,
+    (name, key): (&str, &FilterKey),
     broken: &mut bool,
     compile: impl Fn(&str) -> Result<T, String>,
 ) -> Option<Vec<T>> {
@@ -245,14 +306,14 @@ fn read_patterns<T>(
             let kind = value_kind(&property.value);
             let wrong = read.error(
                 &property.value,
-                format!("`{name}` should be an array of patterns, not {kind}; {MATCHES_EVERY_CALL_NOTE}"),
+                format!("`{name}` should be an array of patterns, not {kind}; {}", key.consequence),
             );
             read.report(wrong.expected(r#"expected ["…"]"#));
             *broken = true;
         }
         return None;
     };
-    if array.elements.is_empty() {
+    if array.elements.is_empty() && key.name == WHEN.name {
         let wrong = read.warning(&property.value, format!("an empty list of `{name}` matches nothing"));
         read.report(wrong.help(format!("[\"*\"] matches everything; without `{name}`, it is not checked")));
     }
@@ -266,8 +327,8 @@ fn read_patterns<T>(
             Some(Err(problem)) => {
                 *broken = true;
                 let text = text.unwrap_or_default();
-                let wrong = read
-                    .error(element, format!("`{text}` is not a valid pattern: {problem}; {MATCHES_EVERY_CALL_NOTE}"));
+                let wrong =
+                    read.error(element, format!("`{text}` is not a valid pattern: {problem}; {}", key.consequence));
                 let help = match name {
                     "repository" => "such as `discard`, `discard: branch *`, `!index`",
                     "services" => "such as `kubernetes:delete`, `*:write`, `!docker:read`",
@@ -278,8 +339,8 @@ fn read_patterns<T>(
             None => {
                 *broken = true;
                 let kind = value_kind(element);
-                let wrong = read
-                    .error(element, format!("`{name}` should hold patterns, not {kind}; {MATCHES_EVERY_CALL_NOTE}"));
+                let wrong =
+                    read.error(element, format!("`{name}` should hold patterns, not {kind}; {}", key.consequence));
                 read.report(wrong.expected("expected a string that is not empty"));
             }
         }

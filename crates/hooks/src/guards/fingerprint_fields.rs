@@ -70,6 +70,7 @@ impl Hook {
         // Fields that were added later are left out where they are unset, so that older records stay valid.
         let later = [
             ("dialect", dialect),
+            ("only", self.approval_bounds().map_or_else(String::new, |only| only.text().to_owned())),
             ("if", only_if.as_ref().map_or_else(String::new, |rule| rule.text().to_owned())),
             ("once", flag_text(*once)),
             ("whose", scope.to_owned()),

@@ -5,6 +5,10 @@
 //! wants it to run more often, and running once too often costs less than not running. For a guard, a list of effects
 //! that may be incomplete counts as matching. A `when` that is invalid matches for every hook.
 
+mod bounds;
+
+pub use bounds::EffectBounds;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -79,6 +83,11 @@ impl EffectFilter {
     /// Whether the filter matches calls with uncertain effects.
     pub(crate) fn matches_uncertain(&self) -> bool {
         self.0.uncertain
+    }
+
+    /// Whether the filter matches every call because it is invalid.
+    pub(crate) fn is_invalid(&self) -> bool {
+        self.0.matches_all
     }
 
     /// Why the hook runs on a call with these effects, if it does. For a guard, effects that are merely possible match

@@ -167,8 +167,27 @@ impl EventDispatch {
         if E::IS_REWRITABLE && self.plan.hooks.iter().any(|hook| hook.is_guard()) && ran.iter().any(rewrites) {
             self.recheck_guards(event, &mut ran).await;
         }
+        if ran.iter().any(|one| one.approves) {
+            self.recheck_approvals(event, &mut ran).await;
+        }
         report_pending_runs(self.kind, &self.observers, &mut ran);
         ran
+    }
+
+    /// Withdraws approvals that are not about the call that runs: other hooks may have changed its arguments since a
+    /// rule saw it, and the effects of some tools are not told by their arguments.
+    async fn recheck_approvals<E: Event>(&self, event: &E, ran: &mut [HookRun]) {
+        let now = apply_answers(event, ran.iter());
+        let is_known = event.mcp_name().is_none()
+            && !self.context.has_no_effects
+            && now.tool_call().is_some_and(|(tool, args)| effects::are_told_by_arguments(tool, args));
+        let is_unchanged = !self.plan.sequential && now.is_unchanged_from(event);
+        let effects = if is_known && !is_unchanged { self.resolve_effects(&now).await } else { None };
+        for one in ran.iter_mut().filter(|one| one.approves) {
+            let is_within =
+                || effects.as_ref().is_some_and(|effects| self.match_reason(one.hook_index, Some(effects)).is_some());
+            one.approves = is_known && (is_unchanged || is_within());
+        }
     }
 
     /// Runs the hooks one after another: each receives the input with the earlier hooks' changes, and a deny ends the
@@ -268,6 +287,8 @@ impl EventDispatch {
             Some(effects) if !self.plan.blocked_guards.contains_key(&at) => {
                 self.plan.hooks[at].match_reason(effects, &self.effects_place())
             }
+            // Nothing is known to be within the bounds of an approval.
+            None if self.plan.hooks[at].approval_bounds().is_some() => None,
             _ => Some(MatchReason::Always),
         }
     }
@@ -440,6 +461,7 @@ impl EventDispatch {
             reading.answer.tool_input = None;
         }
         report_dropped_output(&finished, &mut reading);
+        let approves = hook.approval_bounds().is_some() && reading.answer.decision == Some(Decision::Allow);
         let mut report = self.build_report(hook, id, input.len(), finished, &mut reading);
         report.answer.suppress_output |= report.answer.redact_input;
         // Another hook, or this one, may still withhold the content of this event from all records.
@@ -461,6 +483,7 @@ impl EventDispatch {
             unreported_input: untold,
             problems: reading.problems,
             is_guard: hook.is_guard(),
+            approves,
             hook_index: at,
             answers_seen: saw,
         }

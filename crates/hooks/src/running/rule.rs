@@ -23,6 +23,9 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &Match
         Decision::Ask if !event.can(HookCapability::Ask) => Decision::Deny,
         decision => decision,
     };
+    if rule.decision == Decision::Allow {
+        return approval();
+    }
     let reason = match unsure {
         Some(why) => format!("{} ({why})", rule.reason),
         None => rule.reason.clone(),
@@ -33,6 +36,15 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &Match
         MatchReason::Uncertain { reason } => format!("{}\n", uncertainty(reason.as_deref())),
         MatchReason::Always => String::new(),
     };
+    rule_output(why, Answer { decision: Some(decision), reason: Some(reason), ..Answer::default() })
+}
+
+/// The answer of a rule that allows. It has no reason, because reasons are joined and explain a deny or an ask.
+fn approval() -> RunOutput {
+    rule_output("every effect is known and within `only`\n".to_owned(), Answer::allow())
+}
+
+fn rule_output(why: String, answer: Answer) -> RunOutput {
     let stderr = CapturedStream { bytes: why.len() as u64, text: why, truncated: false };
     RunOutput {
         exit: HookExit::Exited(0),
@@ -40,7 +52,7 @@ pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &Match
         stderr,
         duration: Duration::ZERO,
         has_survivors: false,
-        answer: Some(Answer { decision: Some(decision), reason: Some(reason), ..Answer::default() }),
+        answer: Some(answer),
     }
 }
 

@@ -1,5 +1,6 @@
 mod fixture;
 
+mod approvals;
 mod cancel;
 mod claude;
 mod command_starts;

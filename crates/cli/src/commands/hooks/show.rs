@@ -65,6 +65,7 @@ fn hook_rows(entry: &HookListEntry) -> Vec<(&'static str, String)> {
     add("when", hook.when_text());
     if let Action::Rule(rule) = &hook.action {
         add("rule", Some(format!("{}: {}", rule.decision_word(), rule.reason)));
+        add("only", rule.only.as_ref().map(|only| only.text().to_owned()));
     }
     add("type", (hook.type_name() != "command").then(|| hook.type_name().to_owned()));
     add("command", hook.command().filter(|command| *command != hook.id()).map(str::to_owned));

@@ -164,6 +164,7 @@ impl HooksPanel {
         }
         if let Action::Rule(rule) = &hook.action {
             lines.push(fact("rule", format!("{}: {}", rule.decision_word(), rule.reason)));
+            lines.extend(rule.only.as_ref().map(|only| fact("only", only.text().to_owned())));
         }
         lines.extend(
             hook.location

@@ -68,8 +68,8 @@ fn an_unknown_change_service_or_verb_is_reported() {
 
 #[test]
 fn a_wrong_privileged_or_flow_is_reported() {
-    assert_snapshot!(diagnose_when(r#"{"privileged": false}"#), @"settings.json:1:51: error: `privileged` can only be true in a `when`; it counts as matching every call; expected true");
-    assert_snapshot!(diagnose_when(r#"{"privileged": ["sudo"]}"#), @"settings.json:1:51: error: `privileged` can only be true in a `when`; it counts as matching every call; expected true");
+    assert_snapshot!(diagnose_when(r#"{"privileged": false}"#), @"settings.json:1:51: error: `privileged` can only be true in `when`; it counts as matching every call; expected true");
+    assert_snapshot!(diagnose_when(r#"{"privileged": ["sudo"]}"#), @"settings.json:1:51: error: `privileged` can only be true in `when`; it counts as matching every call; expected true");
     assert_snapshot!(diagnose_when(r#"{"flows": "env"}"#), @r#"settings.json:1:46: error: `flows` should be an array, not a string; it counts as matching every call; expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#);
     assert_snapshot!(diagnose_when(r#"{"flows": ["env"]}"#), @r#"settings.json:1:47: error: a flow has `from` and `to`; it counts as matching every call; expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#);
     assert_snapshot!(diagnose_when(r#"{"flows": [{"form": "env"}]}"#), @r#"settings.json:1:47: error: a flow has `from` and `to`; it counts as matching every call; expected [{ "from": ["~/.ssh/**", "env"], "to": "network" }]"#);
@@ -96,7 +96,7 @@ fn rules_are_parsed_in_all_forms() {
     let Action::Rule(rule) = &declared.hooks[1].action else { panic!("a rule") };
     assert_eq!((rule.decision_word(), rule.reason.as_str()), ("ask", "why"));
     let (declared, said) = diagnose_odd_hook(r#"{ "type": "rule", "name": "odd", "decision": "alow" }"#);
-    assert_snapshot!(said, @r#"settings.json:5:64: error: a rule's `decision` should be "deny" or "ask"; it counts as "deny"; expected "decision": "deny" or "ask""#);
+    assert_snapshot!(said, @r#"settings.json:5:64: error: a rule's `decision` should be "deny", "ask" or "allow"; it counts as "deny"; expected "decision": "deny", "ask" or "allow""#);
     let Action::Rule(rule) = &declared.hooks[1].action else { panic!("a rule") };
     assert_eq!((rule.decision_word(), rule.reason.as_str()), ("deny", "the rule `odd` says so"));
     let (_, said) =
@@ -130,4 +130,41 @@ fn a_changed_rule_has_another_fingerprint() {
     for (at, form) in forms.iter().enumerate() {
         assert!(!forms[..at].contains(form), "{form:?}");
     }
+}
+
+/// An approval that is not understood approves nothing.
+#[test]
+fn an_invalid_approval_does_not_load() {
+    let user = |hook: &str| {
+        let text = format!(r#"{{"hooks": {{"BeforeTool": [{{"hooks": [{hook}]}}]}}}}"#);
+        parse_layer(&Layer::new(Source::User, std::path::Path::new("settings.json"), &text))
+    };
+    for (hook, expected) in [
+        (r#"{"type": "rule", "decision": "allow"}"#, "a rule that allows needs `only`"),
+        (r#"{"type": "rule", "decision": "allow", "only": []}"#, "`only` should be an object"),
+        (r#"{"type": "rule", "decision": "allow", "only": {"read": ["**"]}}"#, "`only` has no `read`"),
+        (r#"{"type": "rule", "decision": "allow", "only": {"certain": false}}"#, "`only` has no `certain`"),
+        (r#"{"type": "rule", "decision": "allow", "only": {"reads": "**"}}"#, "`reads` should be an array"),
+        (r#"{"type": "rule", "decision": "allow", "only": {"reads": ["!x"]}}"#, "`reads` has only exceptions"),
+        (r#"{"type": "rule", "decision": "allow", "only": {"reads": ["../x"]}}"#, "`../x` is not a valid pattern"),
+        (r#"{"type": "rule", "decision": "allow", "only": {"privileged": 1}}"#, "`privileged` can only be true"),
+        (r#"{"type": "rule", "decision": "allow", "only": {}, "when": {"x": []}}"#, "`when` has no `x`"),
+        (r#"{"type": "rule", "decision": "allow", "only": {}, "if": 1}"#, "invalid `if`"),
+    ] {
+        let declared = user(hook);
+        let said = diagnostic_lines(&declared);
+        assert!(
+            declared.hooks.is_empty() && said.contains(expected) && said.contains("does not load"),
+            "{hook}: {said}"
+        );
+        assert!(said.starts_with("settings.json:1:"), "{said}");
+    }
+    // `only` does not weaken a rule that denies.
+    let declared = user(r#"{"type": "rule", "decision": "deny", "only": {"reads": ["**"]}}"#);
+    assert!(diagnostic_lines(&declared).contains("only a rule that allows has `only`"));
+    assert!(declared.hooks[0].approval_bounds().is_none());
+    let of = |only: &str| {
+        user(&format!(r#"{{"type": "rule", "decision": "allow", "only": {only}}}"#)).hooks[0].fingerprint_fields()
+    };
+    assert_ne!(of(r#"{"reads": ["a"]}"#), of(r#"{"reads": ["b"]}"#));
 }

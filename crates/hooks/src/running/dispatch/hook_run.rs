@@ -16,6 +16,8 @@ pub(crate) struct HookRun {
     pub(super) unreported_input: Option<HookInput>,
     pub(crate) problems: Vec<RunProblem>,
     pub(super) is_guard: bool,
+    /// Whether the hook is a rule that approves the call; cleared if the call that runs is not within its bounds.
+    pub(crate) approves: bool,
     /// The index of the hook in the plan.
     pub(super) hook_index: usize,
     /// The number of earlier answers that the hook's input included.

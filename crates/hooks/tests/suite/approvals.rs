@@ -1,0 +1,149 @@
+//! Rules that allow: which calls they approve, and what takes an approval back.
+
+use std::path::Path;
+
+use hookwright_hooks::{BeforeToolVerdict, Layer, Outcome, Source, parse_layer};
+use serde_json::{Value, json};
+
+use super::fixture::{EngineFixture, command_hook, deny_reason, print_command, tool_call_of, with_hang_timeout};
+
+fn shell_call(text: &str) -> hookwright_hooks::BeforeTool<'static> {
+    tool_call_of("run_shell_command", json!({"command": text}))
+}
+
+fn quiet_settings() -> Value {
+    let rule = json!({"type": "rule", "name": "quiet", "decision": "allow", "only": {"reads": ["**", "!**/.env"]}});
+    json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}})
+}
+
+async fn fire(
+    world: &EngineFixture,
+    layers: &[(Source, Value)],
+    call: &hookwright_hooks::BeforeTool<'static>,
+) -> Outcome<BeforeToolVerdict> {
+    with_hang_timeout(world.engine_with_layers(layers).build().fire(call)).await
+}
+
+/// The result for a call with the user's approving rule and hooks of the project.
+async fn fire_with(world: &EngineFixture, project: Value, call: &str) -> Outcome<BeforeToolVerdict> {
+    fire(world, &[(Source::Project, project), (Source::User, quiet_settings())], &shell_call(call)).await
+}
+
+fn before_tool(hooks: Value) -> Value {
+    json!({"hooks": {"BeforeTool": [{"hooks": hooks}]}})
+}
+
+#[tokio::test]
+async fn a_rule_approves_what_is_within_its_bounds() {
+    let world = EngineFixture::new();
+    for source in [Source::User, Source::System] {
+        let layers = [(source, quiet_settings())];
+        let outcome = fire(&world, &layers, &shell_call("cat a")).await;
+        assert_eq!(outcome.merged.approved_by, ["quiet"]);
+        assert_eq!(outcome.verdict, BeforeToolVerdict::Proceed { changes: None });
+        for call in ["cat .env", "touch a", "cat ../a"] {
+            let outcome = fire(&world, &layers, &shell_call(call)).await;
+            assert!(outcome.merged.approved_by.is_empty() && outcome.runs.is_empty(), "{call}");
+        }
+    }
+}
+
+/// An allow of a program means that it has no objection.
+#[tokio::test]
+async fn an_allow_of_another_hook_approves_nothing() {
+    let world = EngineFixture::new();
+    let allows = before_tool(json!([command_hook("h", &print_command(json!({"decision": "allow"})))]));
+    let outcome = fire(&world, &[(Source::User, allows)], &shell_call("cat a")).await;
+    assert!(outcome.merged.approved_by.is_empty());
+}
+
+#[tokio::test]
+async fn any_other_decision_wins_over_an_approval() {
+    let world = EngineFixture::new();
+    for answer in [
+        json!({"decision": "deny", "reason": "no"}),
+        json!({"decision": "ask", "reason": "no"}),
+        json!({"continue": false, "stopReason": "no"}),
+    ] {
+        for sequential in [false, true] {
+            let hooks = json!([command_hook("h", &print_command(answer.clone()))]);
+            let project = json!({"hooks": {"BeforeTool": [{"sequential": sequential, "hooks": hooks}]}});
+            let outcome = fire_with(&world, project, "cat a").await;
+            assert!(outcome.merged.approved_by.is_empty(), "{answer}");
+            assert!(!matches!(outcome.verdict, BeforeToolVerdict::Proceed { .. }), "{answer}");
+        }
+    }
+    let deny = json!([{"type": "rule", "when": {"reads": ["a"]}, "decision": "deny", "reason": "not a"}]);
+    assert_eq!(deny_reason(&fire_with(&world, before_tool(deny), "cat a").await), "not a");
+}
+
+/// What is approved is the call that runs.
+#[tokio::test]
+async fn a_rewritten_call_is_judged_as_it_runs() {
+    let world = EngineFixture::new();
+    for (command, approved) in [("cat b", true), ("cat .env", false), ("rm a", false), ("make", false)] {
+        let rewrites = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": command}}}));
+        for sequential in [false, true] {
+            for (first, second) in [(Source::Project, Source::User), (Source::User, Source::System)] {
+                let rewriting = json!({"hooks": {"BeforeTool": [{"sequential": sequential, "hooks": [command_hook("w", &rewrites)]}]}});
+                let (rewriter_first, rewriter_last) = (
+                    [(first.clone(), rewriting.clone()), (second.clone(), quiet_settings())],
+                    [(Source::User, quiet_settings()), (Source::System, rewriting)],
+                );
+                for layers in [rewriter_first, rewriter_last] {
+                    let outcome = fire(&world, &layers, &shell_call("cat a")).await;
+                    assert_eq!(!outcome.merged.approved_by.is_empty(), approved, "{command} {sequential} {layers:?}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn tools_whose_effects_are_not_told_are_not_approved() {
+    let world = EngineFixture::new();
+    let layers = [(Source::User, quiet_settings())];
+    for (tool, args, approved) in [
+        ("read_file", json!({"file_path": "a"}), true),
+        ("read_file", json!({"file_path": ".env"}), false),
+        ("read_file", json!({"file_path": "/etc/passwd"}), false),
+        ("read_file", json!({"path": "a"}), false),
+        ("write_file", json!({"file_path": "a", "content": ""}), false),
+        ("list_directory", json!({"dir_path": "."}), true),
+        ("read_many_files", json!({"include": ["a/*/../../../x"]}), false),
+        ("glob", json!({"pattern": "/etc/**"}), false),
+        ("web_fetch", json!({"url": "https://example.com"}), false),
+        ("activate_skill", json!({"name": "x"}), false),
+        ("delegate_to_agent", json!({"agent_name": "x"}), false),
+        ("list_mcp_resources", json!({}), false),
+        ("mcp__server__read", json!({}), false),
+        ("no_such_tool", json!({}), false),
+    ] {
+        let outcome = fire(&world, &layers, &tool_call_of(tool, args.clone())).await;
+        assert_eq!(!outcome.merged.approved_by.is_empty(), approved, "{tool} {args}");
+    }
+}
+
+#[test]
+fn only_the_user_and_the_system_may_allow() {
+    let text = quiet_settings().to_string();
+    for source in [Source::Project, Source::Extension("x".into()), Source::Runtime] {
+        let declared = parse_layer(&Layer::new(source.clone(), Path::new("settings.json"), &text));
+        assert!(declared.hooks.is_empty(), "{source}");
+        let said = declared.diagnostics[0].to_string();
+        assert!(said.contains("may not allow; this rule does not load"), "{said}");
+    }
+}
+
+/// A rule of the same name in the project neither replaces nor widens the user's.
+#[tokio::test]
+async fn a_project_cannot_shadow_an_approval() {
+    let world = EngineFixture::new();
+    let same_name = json!([{"type": "rule", "name": "quiet", "when": {"reads": ["a"]}, "decision": "ask"}]);
+    let outcome = fire_with(&world, before_tool(same_name), "cat a").await;
+    assert!(matches!(outcome.verdict, BeforeToolVerdict::Ask { .. }) && outcome.merged.approved_by.is_empty());
+    let required = json!({"hooksConfig": {"required": ["quiet"]}});
+    for call in ["cat $X", "make", "touch a"] {
+        assert!(fire_with(&world, required.clone(), call).await.merged.approved_by.is_empty(), "{call}");
+    }
+}
