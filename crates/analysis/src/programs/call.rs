@@ -69,6 +69,20 @@ impl<'c, 'a> Call<'c, 'a> {
                         .interpreter
                         .unsure_program(Aspects::ALL, format!("{name} without a command that is known"));
                 }
+                // What it does without the words that it asks for, its file does not say.
+                let asks = |operand: &Operand| matches!(operand.count, Count::One | Count::Some);
+                let runs =
+                    body.operands.iter().flatten().any(|operand| operand.roles.contains(&Role::CommandWithInput));
+                if (args.is_empty() || (runs && call.parsed.operands.is_empty() && !call.parsed.ends))
+                    && body.operands.as_ref().is_some_and(|operands| operands.iter().any(asks))
+                    && body.default.is_none()
+                    && body.does.is_empty()
+                    && !body.cases.iter().any(|case| case.holds_without_operands())
+                {
+                    return call
+                        .interpreter
+                        .unsure_program(Aspects::ALL, format!("{name} without the words that it asks for"));
+                }
                 call.carry_out();
             }
             Command::Found { command, positions } => {
@@ -310,6 +324,7 @@ impl<'c, 'a> Call<'c, 'a> {
                 self.interpreter.note_run(&word.shown);
                 self.interpreter.unsure_program(Aspects::ALL, format!("what {} does is not known", word.shown));
             }
+            Role::Code if code::literal_code::only_prints(self.name, self.words) => {}
             Role::Code => {
                 self.interpreter.runs_data(word.value.taint, self.name);
                 self.interpreter.unsure_code(format!("what the code for {} does is not known", self.name));
