@@ -154,6 +154,17 @@ const ORDINARY: &[&str] = &[
 
 const ATTACKS: &[(&str, &[Attack])] = &[
     (
+        "settings of the project",
+        &[
+            ("echo 'fix = true' > ruff.toml; ruff check", "writes a"),
+            ("printf '[tool.ruff]\\nfix = true' >> pyproject.toml; ruff check", "writes a"),
+            ("mkdir .cargo; echo '[build]' > .cargo/config.toml; cargo tree", "commands"),
+            ("tar xf t.tar; cargo metadata", "commands"),
+            ("echo x > .hg/hgrc; hg status", "commands"),
+            ("terraform validate", "commands"),
+        ],
+    ),
+    (
         "options that share a row, and modules",
         &[
             ("zip -rq q/o.zip q outlink", "reads /t/out/z"),

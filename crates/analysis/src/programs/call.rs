@@ -43,6 +43,9 @@ impl<'c, 'a> Call<'c, 'a> {
         if program.body.code.as_deref() == Some("git") {
             return code::git::run(interpreter, program, name, words, state, io);
         }
+        if let Some(reason) = code::settings::steering(interpreter, name, state.cwd.as_deref()) {
+            interpreter.unsure_program(Aspects::ALL, reason);
+        }
         match arguments::find_command(program, name, args) {
             Command::None => {
                 let parsed = arguments::parse(program, &[&program.body], name, args);

@@ -12,6 +12,7 @@ pub(crate) mod network;
 mod patch;
 mod runners;
 mod sed;
+pub(crate) mod settings;
 pub(crate) mod shell;
 mod sql;
 mod ssh;

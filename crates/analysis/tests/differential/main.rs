@@ -53,7 +53,7 @@ fn generated_commands_do_only_what_is_told() {
     if let Some(command) = variable("DIFFERENTIAL_COMMAND") {
         run.check_command(&command.replace('@', run.fixture.root.to_str().unwrap()), "given");
     } else if let Some(file) = variable("DIFFERENTIAL_FILE") {
-        let commands = std::fs::read_to_string(&file).expect("DIFFERENTIAL_FILE");
+        let commands = fixture::text(std::path::Path::new(&file));
         for command in commands.lines().filter(|line| !line.is_empty()) {
             run.check_command(&command.replace('@', run.fixture.root.to_str().unwrap()), "listed");
         }
