@@ -23,6 +23,8 @@ type Result<T> = std::result::Result<T, String>;
 /// Roles that only a program's code understands.
 const CODE_ROLES: &[&str] = &[
     "fzf-bind",
+    "jq-filter",
+    "xxd-number",
     "curl-urlencode",
     "remote-list",
     "output-format",

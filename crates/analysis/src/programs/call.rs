@@ -43,6 +43,9 @@ impl<'c, 'a> Call<'c, 'a> {
         if program.body.code.as_deref() == Some("git") {
             return code::git::run(interpreter, program, name, words, state, io);
         }
+        if let Some(reason) = code::settings::steering(interpreter, name, state.cwd.as_deref()) {
+            interpreter.unsure_program(Aspects::ALL, reason);
+        }
         match arguments::find_command(program, name, args) {
             Command::None => {
                 let parsed = arguments::parse(program, &[&program.body], name, args);
@@ -68,6 +71,20 @@ impl<'c, 'a> Call<'c, 'a> {
                     return call
                         .interpreter
                         .unsure_program(Aspects::ALL, format!("{name} without a command that is known"));
+                }
+                // What it does without the words that it asks for, its file does not say.
+                let asks = |operand: &Operand| matches!(operand.count, Count::One | Count::Some);
+                let runs =
+                    body.operands.iter().flatten().any(|operand| operand.roles.contains(&Role::CommandWithInput));
+                if (args.is_empty() || (runs && call.parsed.operands.is_empty() && !call.parsed.ends))
+                    && body.operands.as_ref().is_some_and(|operands| operands.iter().any(asks))
+                    && body.default.is_none()
+                    && body.does.is_empty()
+                    && !body.cases.iter().any(|case| case.holds_without_operands())
+                {
+                    return call
+                        .interpreter
+                        .unsure_program(Aspects::ALL, format!("{name} without the words that it asks for"));
                 }
                 call.carry_out();
             }
@@ -310,6 +327,7 @@ impl<'c, 'a> Call<'c, 'a> {
                 self.interpreter.note_run(&word.shown);
                 self.interpreter.unsure_program(Aspects::ALL, format!("what {} does is not known", word.shown));
             }
+            Role::Code if code::literal_code::only_prints(self.name, self.words) => {}
             Role::Code => {
                 self.interpreter.runs_data(word.value.taint, self.name);
                 self.interpreter.unsure_code(format!("what the code for {} does is not known", self.name));

@@ -7,16 +7,19 @@ pub(crate) mod curl;
 mod environment;
 mod find;
 pub(crate) mod git;
+pub(crate) mod literal_code;
 pub(crate) mod network;
 mod patch;
 mod runners;
 mod sed;
+pub(crate) mod settings;
 pub(crate) mod shell;
 mod sql;
 mod ssh;
 
 use super::call::Call;
 use super::spec::{self, Access};
+use crate::interpreter::FlowSource;
 use crate::value::Argument;
 
 type Code = fn(&mut Call<'_, '_>);
@@ -80,6 +83,29 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
             ];
             if word.text().is_none_or(|text| ACTING.iter().any(|action| text.contains(action))) {
                 call.interpreter.unsure_all(format!("{} may run a command", word.shown));
+            }
+        }
+        // An attached value that is no number begins a longer name of the option, whose value is the next word.
+        "xxd-number" => {
+            if word
+                .text()
+                .is_none_or(|text| !text.starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char)))
+            {
+                call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown));
+            }
+        }
+        "jq-filter" => {
+            // A filter may load modules and data, which it names as text.
+            let loads = |text: &str| {
+                text.split(|char: char| !char.is_alphanumeric() && !matches!(char, '.' | '_' | '$'))
+                    .any(|part| matches!(part, "import" | "include" | "modulemeta" | "get_search_list"))
+            };
+            if word.text().is_none_or(loads) {
+                call.interpreter.unsure(spec::Aspect::Reads, format!("{} may load other files", call.name));
+            }
+            if word.text().is_none_or(|text| text.contains("env") || text.contains("ENV")) {
+                let taint = call.interpreter.source(FlowSource::Environment(String::new()));
+                call.interpreter.read_taint = call.interpreter.read_taint.and(taint);
             }
         }
         "output-format" => {

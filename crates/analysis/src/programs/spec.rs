@@ -122,6 +122,13 @@ pub struct Case {
     pub does: Option<Vec<Effect>>,
 }
 
+impl Case {
+    /// Whether it is about calls without operands.
+    pub(crate) fn holds_without_operands(&self) -> bool {
+        self.conditions.iter().any(|condition| matches!(condition, Condition::OperandsUpTo(_)))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Condition {
     #[serde(rename = "m")]

@@ -238,6 +238,11 @@ fn contents(path: &Path) -> Vec<u8> {
     read.map(|_| bytes).unwrap_or_default()
 }
 
+/// The text of a file.
+pub(crate) fn text(path: &Path) -> String {
+    String::from_utf8_lossy(&contents(path)).into_owned()
+}
+
 fn modified(path: &Path) -> Option<SystemTime> {
     path.symlink_metadata().ok()?.modified().ok()
 }

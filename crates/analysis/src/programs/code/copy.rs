@@ -146,7 +146,12 @@ fn moved_depth(call: &Call<'_, '_>, file: &Argument) -> Depth {
 /// A link is a further name under which what it leads to is read and written, so both count.
 fn link(call: &mut Call<'_, '_>) {
     let symbolic = call.parsed.has("-s") || call.parsed.has("--symbolic");
-    let Some(Transfer { sources, written }) = transfer(call) else { return };
+    let target = call.parsed.operands.last().cloned();
+    let Some(Transfer { sources, mut written }) = transfer(call) else { return };
+    // With these a link to a directory is replaced, and not followed.
+    if ["-n", "--no-dereference", "-h"].iter().any(|name| call.parsed.has(name)) && sources.len() == 1 {
+        written.extend(target);
+    }
     for file in &written {
         call.touch(Access::Write, file, Depth::Itself);
         let path = file.text().and_then(|text| call.state.path(text));

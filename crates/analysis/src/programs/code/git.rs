@@ -232,7 +232,7 @@ fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Opt
         let file = git.join(name);
         let text = match (disk.kind(&file), disk.text(&file, MAX_CONFIG_BYTES)) {
             (None, _) => continue,
-            (Some(_), Some(text)) => text.to_ascii_lowercase().replace([' ', '\t'], ""),
+            (Some(_), Some(text)) => text.to_ascii_lowercase().replace([' ', '\t', '"', '\\'], ""),
             (Some(_), None) => return Some("the repository's configuration can't be read".to_owned()),
         };
         if let Some(word) = STEERING.iter().find(|word| text.contains(**word)) {
@@ -248,18 +248,29 @@ fn runs_programs(interpreter: &mut Interpreter<'_>, cwd: Option<&Path>, top: Opt
 pub(super) fn clone(call: &mut Call<'_, '_>) {
     call.by_file();
     if let [source] = call.parsed.operands.as_slice() {
-        let name = source.text().map(|text| {
-            let name = text.trim_end_matches('/').trim_end_matches("/.git");
-            let name = name.rsplit(['/', ':']).next().unwrap_or(name);
-            name.trim_end_matches(".git").trim_end_matches(".bundle").to_owned()
-        });
-        match name.filter(|name| !name.is_empty() && !call.parsed.has("--bare") && !call.parsed.has("--mirror")) {
+        let name = source.text().and_then(directory_of_clone).map(str::to_owned);
+        match name.filter(|_| !call.parsed.has("--bare") && !call.parsed.has("--mirror")) {
             Some(name) => call.touch(Access::Write, &Argument::known(name), Depth::Tree),
             None => call.touch(Access::Write, &Argument::known("."), Depth::Tree),
         }
     }
     // What is checked out may hold links, settings and hooks of its own.
     call.interpreter.clones = true;
+}
+
+/// The directory that git makes for a source, where it is the last name of a path.
+fn directory_of_clone(source: &str) -> Option<&str> {
+    let path = source.trim_end_matches('/');
+    let path = path.strip_suffix("/.git").unwrap_or(path).trim_end_matches('/');
+    // An address without a path is named after the host, less its user and port.
+    let (_, path) = match path.split_once("://") {
+        Some((_, rest)) => rest.split_once('/')?,
+        None => ("", path),
+    };
+    let name = path.rsplit(['/', ':']).next()?;
+    let name = name.strip_suffix(".git").or_else(|| name.strip_suffix(".bundle")).unwrap_or(name);
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_' | '.' | '+');
+    (!name.is_empty() && name.chars().all(is_plain) && !matches!(name, "." | "..")).then_some(name)
 }
 
 /// `git push`: a refspec with `+` or without a source changes what others have.

@@ -2,13 +2,14 @@
 
 use crate::patch::FileChange;
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Depth};
+use crate::programs::spec::{Access, Aspect, Depth};
 use crate::value::Argument;
 
 pub(super) fn run(call: &mut Call<'_, '_>) {
     call.by_file();
-    if !call.parsed.is_set("dry-run") && !call.parsed.has("--dry-run") {
+    if !call.parsed.is_set("dry-run") && !call.parsed.ends {
         call.interpreter.unsure_files("which files a patch changes is not known");
+        call.interpreter.unsure(Aspect::Reads, "which files a patch changes is not known");
     }
 }
 
