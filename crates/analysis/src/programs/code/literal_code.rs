@@ -1,7 +1,7 @@
 //! Code of other languages that only prints literals: `python -c 'print("ok")'`.
 //!
 //! The subset is so small that it can neither fail nor load anything: a failing program of Python imports modules for its
-//! message, which may lie in the directory. What `python` and `perl -E` are depends on the version, so they are not in it.
+//! message, which may lie in the directory. `python` and `perl -E` are left out, because other guards refuse them even then.
 
 use crate::value::Argument;
 
