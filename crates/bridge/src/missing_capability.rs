@@ -45,7 +45,7 @@ fn describe_consequence(power: HookCapability, can_deny: bool) -> &'static str {
         (HookCapability::AnswerForModel, _) => "an answer in the model's place has no effect",
         (HookCapability::ReplaceResponse, _) => "a replaced answer has no effect",
         (HookCapability::SelectTools, _) => "a selection of tools has no effect",
-        (HookCapability::Approve, _) => "a rule that allows approves nothing; the agent asks as usual",
+        (HookCapability::Approve, _) => "a rule with `only` approves nothing, and the agent asks as usual",
         (HookCapability::ClearContext, _) => "the model's context is not cleared",
     }
 }

@@ -35,7 +35,6 @@ const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
     ("restore", "`hookwright checkpoints restore NUMBER`"),
     ("resume", "`--resume` goes on with a session"),
     ("rewind", "`hookwright checkpoints restore NUMBER`"),
-    ("run", "`hookwright -p TEXT` answers one prompt"),
     ("serve", "there is no server"),
     ("sessions", "`--list-sessions` lists them"),
     ("settings", "`hookwright config` shows and changes settings"),

@@ -198,7 +198,7 @@ fn what_cannot_be_told_is_said() {
         ("$X a", "?crwdn"),
         ("cat a.txt | sh", "r:a.txt ?crwdn"),
         ("find . | xargs rm", "r:./ ?d"),
-        ("patch -p1 < a.txt", "r:a.txt ?wd"),
+        ("patch -p1 < a.txt", "r:a.txt ?rwd"),
         ("source a.txt", "r:a.txt ?crwdn"),
         ("alias ls=rm; ls src/x", "?crwdn"),
         ("'unfinished", "?crwdn"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookwright_bridge::install::entry_timeout;
 use hookwright_bridge::{Host, HostEventInfo, MissingCapability, missing_capabilities};
-use hookwright_hooks::Hook;
+use hookwright_hooks::{Hook, HookCapability};
 use serde_json::{Value, json};
 
 use crate::commands::hooks::LoadedProject;
@@ -30,7 +30,9 @@ pub(super) fn host_compatibility(host: Host, hook: &Hook) -> HostCompatibility {
         .map(|row| Host::bridge_deadline(entry_timeout(host, row)))
         .min()
         .filter(|least| *least < hook.timeout);
-    let lost = if rows.is_empty() { Vec::new() } else { missing_capabilities(hook.event, &rows) };
+    let mut lost = if rows.is_empty() { Vec::new() } else { missing_capabilities(hook.event, &rows) };
+    // Only rules with `only` approve.
+    lost.retain(|lost| lost.power != HookCapability::Approve || hook.approval_bounds().is_some());
     HostCompatibility {
         host_events: rows.iter().map(|row| row.name).collect(),
         missing: lost,
