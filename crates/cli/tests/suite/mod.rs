@@ -2,6 +2,7 @@ mod agent;
 mod agent_pages;
 #[cfg(unix)]
 mod agents;
+mod approve;
 #[cfg(unix)]
 mod bounds;
 mod bridge;
