@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::answers::outcome::TailCall;
+use crate::confinement::ConfinementProfile;
 use crate::event::model_api::{LlmRequestPatch, LlmResponse, ToolConfig, ToolMode};
 use crate::event::{EventKind, HookCapability};
 use crate::matching::tool_names::{alternative_names, is_tool_name};
@@ -28,6 +29,8 @@ pub(crate) use fields::contains_answer_field;
 pub enum Decision {
     /// No objection.
     Allow,
+    /// The call runs so that the kernel keeps it to a profile.
+    Confine,
     /// The user decides.
     Ask,
     /// No.
@@ -55,6 +58,8 @@ pub struct Answer {
     pub additional_context: Option<String>,
     /// Tool arguments that replace the model's arguments key by key.
     pub tool_input: Option<Map<String, Value>>,
+    /// The profile that the call is kept to, if the decision is to confine it.
+    pub confinement: Option<ConfinementProfile>,
     /// Whether the model's own arguments must not be stored anywhere.
     pub redact_input: bool,
     /// Changes to the model request.
@@ -85,6 +90,16 @@ impl Answer {
     /// An answer that leaves the decision to the user, for a reason.
     pub fn ask(reason: impl Into<String>) -> Self {
         Answer { decision: Some(Decision::Ask), reason: Some(reason.into()), ..Answer::default() }
+    }
+
+    /// An answer that has the call run confined, for a reason.
+    pub fn confine(profile: ConfinementProfile, reason: impl Into<String>) -> Self {
+        Answer {
+            decision: Some(Decision::Confine),
+            reason: Some(reason.into()),
+            confinement: Some(profile),
+            ..Answer::default()
+        }
     }
 
     /// An answer that ends the agent loop for a reason.
@@ -338,7 +353,7 @@ pub(crate) fn check_foreign_decision(reading: &mut ParsedAnswer, end: &HookExit,
 /// Removes everything but the messages from the answer of a background hook, for which the event does not wait.
 pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
     let answer = std::mem::take(&mut reading.answer);
-    let decides = answer.ends_plan() || answer.decision == Some(Decision::Ask);
+    let decides = answer.ends_plan() || answer.decision > Some(Decision::Allow);
     let changes = answer.changes_event()
         || answer.llm_response.is_some()
         || answer.tool_config.is_some()
@@ -362,6 +377,8 @@ fn read_truncated(kind: EventKind, text: &str, bytes: u64) -> ParsedAnswer {
     let only_words_lost = matches!(cut.as_deref(), Some("reason" | "stopReason" | "systemMessage"));
     let decided = match reading.answer.decision {
         Some(Decision::Deny | Decision::Ask) => true,
+        // Its profile may be in the part that is lost.
+        Some(Decision::Confine) => false,
         Some(Decision::Allow) => only_words_lost,
         None => false,
     };
@@ -492,7 +509,19 @@ pub(crate) fn drop_unsupported_effects(kind: EventKind, mut reading: ParsedAnswe
             drop_decision("ask");
             answer.decision = None;
         }
+        Some(Decision::Confine) if !kind.can(HookCapability::Confine) && kind.can(HookCapability::Deny) => {
+            answer.decision = Some(Decision::Deny)
+        }
+        Some(Decision::Confine) if !kind.can(HookCapability::Confine) => {
+            drop_decision("confine");
+            answer.decision = None;
+        }
+        // Without a profile nothing may be changed and nothing reached.
+        Some(Decision::Confine) => answer.confinement = Some(answer.confinement.take().unwrap_or_default()),
         _ => {}
+    }
+    if answer.decision.is_none_or(|decision| decision == Decision::Allow) {
+        answer.confinement = None;
     }
     if answer.stop && !kind.can(HookCapability::Stop) {
         answer.stop = false;

@@ -24,31 +24,96 @@ use crate::running::env_redaction::EnvRedaction;
 #[cfg(target_os = "linux")]
 pub use compile::{CompiledConfinement, compile};
 
+/// The pattern of all paths.
+pub(crate) const ALL_PATHS: &str = "/**";
+
 /// What a confined command may do. What is not named is not allowed, but reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConfinementProfile {
-    /// Paths that may be changed: `folder/**` or a single path, and exceptions as `!path`.
+    /// Paths that may be changed: `folder/**` or a single path, and exceptions as `!path`. `/**` is all of the disk but
+    /// the files that guards are made of.
     pub writes: Vec<String>,
+    /// Folders in which files may be removed; if it is missing, wherever they may be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletes: Option<Vec<String>>,
     /// Paths that may not be read, as globs.
     pub no_reads: Vec<String>,
     /// `none`, `loopback`, `all`, or hosts.
     pub network: ConfinementNetwork,
     /// Package managers whose usual cache folders may be changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<String>,
     /// Whether UNIX sockets may be used, which lead to any service of this machine.
+    #[serde(skip_serializing_if = "is_false")]
     pub unix_sockets: bool,
+    /// Whether variables that look like secrets stay in the environment.
+    #[serde(skip_serializing_if = "is_false")]
+    pub keep_env: bool,
     /// The memory in MB that each process may allocate.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_mb: Option<u64>,
     /// How many processes may exist at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub processes: Option<u32>,
     /// The seconds that the command may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<u64>,
 }
 
-/// The network of a confined command.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl ConfinementProfile {
+    /// The profile that forbids nothing but changing the files that guards are made of.
+    pub fn open() -> Self {
+        ConfinementProfile {
+            writes: vec![ALL_PATHS.to_owned()],
+            network: ConfinementNetwork::All,
+            unix_sockets: true,
+            keep_env: true,
+            ..ConfinementProfile::default()
+        }
+    }
+
+    /// The profile as JSON, which `hookwright run --plan` reads.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Describes what the profile forbids, a part of a sentence each.
+    pub fn limits(&self) -> Vec<String> {
+        let mut limits = Vec::new();
+        let exceptions: Vec<&str> = self.writes.iter().filter_map(|text| text.strip_prefix('!')).collect();
+        match &*self.writes {
+            [] => limits.push("nothing may be changed".to_owned()),
+            [all] if all == ALL_PATHS => {}
+            [all, ..] if all == ALL_PATHS && exceptions.len() + 1 == self.writes.len() => {
+                limits.push(format!("{} can't be changed", exceptions.join(", ")));
+            }
+            writes => limits.push(format!("only {} may be changed", writes.join(", "))),
+        }
+        if let Some(folders) = &self.deletes {
+            limits.push(format!("files can be deleted only in {}", folders.join(", ")));
+        }
+        if !self.no_reads.is_empty() {
+            limits.push(format!("{} can't be read", self.no_reads.join(", ")));
+        }
+        limits.extend(match &self.network {
+            ConfinementNetwork::None => Some("no network".to_owned()),
+            ConfinementNetwork::Loopback => Some("no network but a loopback interface of its own".to_owned()),
+            ConfinementNetwork::All => None,
+            ConfinementNetwork::Hosts(hosts) => Some(format!("of the network only {}", hosts.join(", "))),
+        });
+        limits
+    }
+}
+
+/// The network of a confined command: `"none"`, `"loopback"`, `"all"`, or a list of hosts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConfinementNetwork {
     /// No network.
     #[default]
@@ -71,6 +136,57 @@ impl ConfinementNetwork {
             [word] if word == "all" => ConfinementNetwork::All,
             hosts => ConfinementNetwork::Hosts(hosts.to_vec()),
         }
+    }
+}
+
+impl Serialize for ConfinementNetwork {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            ConfinementNetwork::None => serializer.serialize_str("none"),
+            ConfinementNetwork::Loopback => serializer.serialize_str("loopback"),
+            ConfinementNetwork::All => serializer.serialize_str("all"),
+            ConfinementNetwork::Hosts(hosts) => hosts.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for ConfinementNetwork {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+
+        let words = match serde_json::Value::deserialize(deserializer)? {
+            serde_json::Value::String(word) => match ConfinementNetwork::from_words(std::slice::from_ref(&word)) {
+                ConfinementNetwork::Hosts(_) => {
+                    let text = format!("expected \"none\", \"loopback\", \"all\" or a list of hosts, not \"{word}\"");
+                    return Err(D::Error::custom(text));
+                }
+                network => return Ok(network),
+            },
+            serde_json::Value::Array(words) => words,
+            other => return Err(D::Error::custom(format!("`network` can't be {other}"))),
+        };
+        let hosts = words.into_iter().map(|word| match word {
+            serde_json::Value::String(host) => Ok(host),
+            other => Err(D::Error::custom(format!("a host can't be {other}"))),
+        });
+        Ok(ConfinementNetwork::Hosts(hosts.collect::<Result<_, _>>()?))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ConfinementNetwork {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "ConfinementNetwork".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "The network of a confined command: none, loopback, all, or a list of hosts.",
+            "anyOf": [
+                { "enum": ["none", "loopback", "all"] },
+                { "type": "array", "items": { "type": "string" } },
+            ],
+        })
     }
 }
 

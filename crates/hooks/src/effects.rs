@@ -24,6 +24,9 @@ use crate::patch::{self, FileChange};
 
 type ResolveFn = dyn Fn(&Path) -> Option<PathBuf> + Send + Sync;
 
+/// The tool that runs commands.
+pub(crate) const SHELL_TOOL: &str = "run_shell_command";
+
 /// Resolves the paths of one tool call. A caller that opens files by the same answers gives it to the engine, so that a
 /// link that changes between the judgement and the act changes neither.
 #[derive(Clone, Default)]

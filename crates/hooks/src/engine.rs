@@ -15,6 +15,8 @@ use crate::answers::Decision;
 use crate::answers::merge::merge;
 use crate::answers::outcome::{HookMessage, Outcome};
 use crate::dialect::claude::AgentScope;
+use crate::doubt::Enforcement;
+use crate::effects::SHELL_TOOL;
 use crate::event::chunks::ChunkGranularity;
 use crate::event::input::{AnyEvent, Event, Session, with_event};
 use crate::event::{EventKind, MatcherSubject};
@@ -176,7 +178,10 @@ impl HookEngine {
             return build_outcome::<E>(Vec::new());
         };
         let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
-        build_outcome::<E>(dispatch.run(event, effects).instrument(span).await)
+        let enforced = dispatch.enforced_confinements();
+        let mut outcome = build_outcome::<E>(dispatch.run(event, effects).instrument(span).await);
+        outcome.merged.enforced = enforced;
+        outcome
     }
 
     /// Fires an event for which the caller does not wait: returns a future that runs the hooks, or `None` if no hook
@@ -226,7 +231,10 @@ impl HookEngine {
         session: SessionSnapshot,
     ) -> Option<EventDispatch> {
         let plan = self.retain_by_run_condition(plan, event, context, &session)?;
+        let default = if context.host.is_some() { Enforcement::Doubt } else { Enforcement::Always };
         Some(EventDispatch {
+            enforcement: planner.registry().enforcement().unwrap_or(default),
+            is_command: event.tool_call().is_some_and(|(tool, _)| tool == SHELL_TOOL),
             id: EventId(self.shared.fired_events.fetch_add(1, Ordering::Relaxed) + 1),
             context: RunContext { tool_use_id: event.tool_use_id().map(Arc::from), ..context.clone() },
             kind: E::KIND,

@@ -63,6 +63,8 @@ pub enum HookCapability {
     Deny,
     /// Asks the user to decide.
     Ask,
+    /// Has the call run so that the kernel keeps it to a profile.
+    Confine,
     /// Approves the call in the user's place: a rule that allows, with `only`.
     Approve,
     /// Ends the agent loop.
@@ -105,7 +107,7 @@ pub struct EventInfo {
 /// The table of events, in the order in which a session meets them.
 pub const EVENTS: [EventInfo; 11] = {
     use HookCapability::{
-        AnswerForModel, Approve, Ask, ClearContext, Context, Deny, RedactInput, ReplaceResponse, RewriteInput,
+        AnswerForModel, Approve, Ask, ClearContext, Confine, Context, Deny, RedactInput, ReplaceResponse, RewriteInput,
         RewriteRequest, SelectTools, Stop, TailCall,
     };
     [
@@ -162,7 +164,7 @@ pub const EVENTS: [EventInfo; 11] = {
             name: "BeforeTool",
             foreign_names: &["PreToolUse"],
             subject: MatcherSubject::ToolName,
-            capabilities: &[Deny, Ask, Approve, RewriteInput, RedactInput, Stop],
+            capabilities: &[Deny, Ask, Confine, Approve, RewriteInput, RedactInput, Stop],
             fires_when: "before every tool call, ahead of approval and execution",
         },
         EventInfo {

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::answers::{Answer, Decision};
+use crate::confinement::{ConfinementProfile, UnenforceableLine};
 use crate::diagnostic::FileLocation;
 use crate::dialect::claude::{AgentScope, CallStatus};
 use crate::dialect::{Dialect, PermissionRule};
+use crate::doubt::OnDoubt;
 use crate::effects::{self, Effects};
 use crate::event::chunks::ChunkUnit;
 use crate::event::input::HookInput;
@@ -102,6 +104,8 @@ pub struct Hook {
     pub timeout: Duration,
     /// The failure policy by cause.
     pub on_error: OnError,
+    /// What a guard does about a call whose effects are in doubt, if its declaration says so.
+    pub on_doubt: Option<OnDoubt>,
     /// Whether no other layer may disable the hook (system hooks only).
     pub locked: bool,
     /// The role of the hook, as declared.
@@ -148,6 +152,7 @@ impl Hook {
             action: Action::Function(HookFunction::new(function)),
             timeout: Hook::DEFAULT_TIMEOUT,
             on_error: OnError::default(),
+            on_doubt: None,
             locked: false,
             role: HookRole::Ordinary,
             required: false,
@@ -184,6 +189,39 @@ impl Hook {
         match self.approval_bounds() {
             Some(only) => only.contain(effects, place).then_some(reason),
             None => Some(reason),
+        }
+    }
+
+    /// The profile of a command whose effects are in doubt: with it, the command cannot do what the hook looks for.
+    ///
+    /// # Errors
+    /// The line of its `when` that the kernel cannot enforce.
+    pub fn doubt_confinement(&self) -> Result<ConfinementProfile, UnenforceableLine> {
+        // The hook runs if all filters match, so that it is enough to rule out one of them.
+        let mut tried = self.when.iter().map(EffectFilter::confinement);
+        let first = tried.next().unwrap_or_else(|| Ok(ConfinementProfile::default()));
+        match first {
+            Ok(profile) => Ok(profile),
+            Err(line) => tried.find_map(Result::ok).ok_or(line),
+        }
+    }
+
+    /// The profile that keeps every command from what this guard denies, as far as the kernel can do exactly that.
+    pub fn enforced_confinement(&self) -> Option<ConfinementProfile> {
+        let denies = matches!(&self.action, Action::Rule(rule) if rule.decision == Decision::Deny);
+        match &*self.when {
+            [when] if denies && self.is_guard() && self.run_condition == RunCondition::default() => {
+                when.exact_confinement()
+            }
+            _ => None,
+        }
+    }
+
+    /// The profile in its declaration: of the call for a rule, of the hook's own process for other hooks.
+    pub fn confinement(&self) -> Option<&ConfinementProfile> {
+        match &self.action {
+            Action::Rule(rule) => rule.confinement.as_ref(),
+            action => action.command().and_then(|command| command.confinement.as_ref()),
         }
     }
 
@@ -417,8 +455,10 @@ impl HttpAction {
 /// A fixed answer that needs no process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleAction {
-    /// The decision: deny, ask, or allow.
+    /// The decision: deny, ask, confine, or allow.
     pub decision: Decision,
+    /// The profile of a rule that confines; without one, its `when` is what the call is kept from.
+    pub confinement: Option<ConfinementProfile>,
     /// The reason for the decision.
     pub reason: String,
     /// Whether the rule matches calls whose effects are uncertain: `"certain": false`.
@@ -428,10 +468,11 @@ pub struct RuleAction {
 }
 
 impl RuleAction {
-    /// The name of the decision: `deny`, `ask` or `allow`.
+    /// The name of the decision: `deny`, `ask`, `confine` or `allow`.
     pub fn decision_word(&self) -> &'static str {
         match self.decision {
             Decision::Allow => "allow",
+            Decision::Confine => "confine",
             Decision::Ask => "ask",
             Decision::Deny => "deny",
         }
@@ -449,6 +490,8 @@ pub struct CommandAction {
     pub dialect: Dialect,
     /// How the command is started.
     pub(crate) invocation: Invocation,
+    /// The profile that the hook's own process is kept to.
+    pub confinement: Option<ConfinementProfile>,
 }
 
 type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;

@@ -56,6 +56,7 @@ pub mod config;
 pub mod confinement;
 mod diagnostic;
 pub mod dialect;
+mod doubt;
 mod effects;
 mod engine;
 mod event;
@@ -75,13 +76,14 @@ pub mod schema;
 pub mod strict_json;
 mod suggestion;
 
-pub use answers::merge::{self, AnswerConflict, MergedAnswer};
+pub use answers::merge::{self, AnswerConflict, HookConfinement, MergedAnswer};
 pub use answers::outcome::*;
 pub use answers::{Answer, CapturedStream, Decision, FailureCause, HookExit, ParsedAnswer, RunProblem, parse_answer};
 pub use bridge_call::{BridgeCall, NoAnswerPolicy};
 pub use config::{DeclaredLayer, FileKind, HooksConfig, Layer, OnUnknown, parse_layer, parse_layer_document};
 pub use diagnostic::{Diagnostic, FileLocation, Severity, SourceSpan, SourceText};
 pub use dialect::{Dialect, PermissionRule};
+pub use doubt::{Enforcement, OnDoubt};
 pub use effects::{
     Aspect, CallPlace, Command, Effects, Flow, PathResolver, RepositoryEffect, Touched, call_effects, fixed_part,
 };

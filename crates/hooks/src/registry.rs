@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::answers::FailureCause;
 use crate::config::{DeclaredLayer, OnUnknown};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::doubt::{Enforcement, OnDoubt};
 use crate::guards::{LostGuard, RequiredHook};
 use crate::hook::{Hook, HookRole, Source};
 use crate::on_error::{FailureAction, OnError};
@@ -72,6 +73,8 @@ struct LayerSwitches {
     notifications: Option<bool>,
     session_end_grace: Option<u32>,
     on_unknown: Option<OnUnknown>,
+    on_doubt: Option<OnDoubt>,
+    enforce: Option<Enforcement>,
 }
 
 /// Why a hook cannot be enabled or disabled.
@@ -136,6 +139,8 @@ impl Registry {
                 notifications: layer.config.notifications,
                 session_end_grace: layer.config.session_end_grace,
                 on_unknown: layer.config.on_unknown,
+                on_doubt: layer.config.on_doubt,
+                enforce: layer.config.enforce,
             });
         }
         registry.mark_required_guards();
@@ -262,6 +267,19 @@ impl Registry {
         let word = own.iter().fold(hook.on_error, |policy, layer| policy.or(layer.on_error)).get(cause);
         let stricter = others.iter().filter_map(|layer| layer.on_error.get(cause)).max();
         word.unwrap_or(cause.default_action()).max(stricter.unwrap_or(FailureAction::Allow))
+    }
+
+    /// What a guard does about a call whose effects are in doubt, if settings say so: its own word, or its layer's;
+    /// other layers can only make it stricter.
+    pub fn on_doubt(&self, hook: &Hook) -> Option<OnDoubt> {
+        let (own, others): (Vec<_>, Vec<_>) = self.layers.iter().partition(|layer| layer.source == hook.source);
+        let word = hook.on_doubt.or_else(|| own.iter().filter_map(|layer| layer.on_doubt).max());
+        word.max(others.iter().filter_map(|layer| layer.on_doubt).max())
+    }
+
+    /// When the kernel enforces what guards forbid, if settings say so; the strictest layer counts.
+    pub fn enforcement(&self) -> Option<Enforcement> {
+        self.layers.iter().filter_map(|layer| layer.enforce).max()
     }
 
     /// Enables or disables all hooks of a name, until the configuration is loaded again.

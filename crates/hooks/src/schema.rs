@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::event::input;
 use crate::event::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
 use crate::event::{EVENTS, EventKind, HookCapability, MatcherSubject};
+use crate::confinement::ConfinementProfile;
 use crate::on_error::FailureAction;
 
 /// A group of hooks and when they run.
@@ -59,6 +60,12 @@ struct HookSchema {
     /// Of a rule that allows, in your own or the system's settings: all that a call may do to be approved. A list that is
     /// not named is empty; `commands` does not restrict if it is not named.
     only: Option<OnlySchema>,
+    /// Of a guard: what happens to a call that may do what it looks for, where that is not known. Confined if not set and
+    /// the system can enforce it, else the user is asked.
+    on_doubt: Option<crate::doubt::OnDoubt>,
+    /// Of a rule that confines: what the call may do; without it, all but what `when` matches. Of a program or a worker:
+    /// what the hook's own process may do.
+    confine: Option<crate::confinement::ConfinementProfile>,
     /// Why a rule says so.
     reason: Option<String>,
     /// Arguments: the command is then a program that is started with just these, without a shell.
@@ -136,6 +143,7 @@ enum StartSchema {
 enum RuleDecisionSchema {
     Deny,
     Ask,
+    Confine,
     Allow,
 }
 
@@ -388,6 +396,11 @@ struct HooksConfigSchema {
     /// What counts for guards where another agent has a tool or an event that nobody here knows; deny if not set. A project
     /// can't say allow.
     on_unknown: Option<crate::config::OnUnknown>,
+    /// What happens to a call that may do what a guard of these settings looks for, where that is not known.
+    on_doubt: Option<crate::doubt::OnDoubt>,
+    /// When commands run so that the kernel keeps them from what guards forbid; always if not set, and under other agents
+    /// where effects are in doubt. A project can't ask for less.
+    enforce: Option<crate::doubt::Enforcement>,
     /// Whether the hooks of Claude Code's own settings (.claude/settings.json, .claude/settings.local.json, and in your own
     /// settings ~/.claude/settings.json) run as they are; false if not set.
     read_claude: Option<bool>,
@@ -484,6 +497,9 @@ pub fn hook_output(kind: EventKind) -> Value {
     let mut generator = SchemaGenerator::default();
     let mut properties = object_at(&Value::from(schema_for!(CommonOutputSchema)), "properties");
     let mut decisions = vec!["allow", "approve"];
+    if kind.can(HookCapability::Confine) {
+        decisions.push("confine");
+    }
     if kind.can(HookCapability::Ask) {
         decisions.push("ask");
     }
@@ -522,6 +538,7 @@ fn specific_field(power: HookCapability, generator: &mut SchemaGenerator) -> Opt
     match power {
         HookCapability::Context => of("additionalContext", generator.subschema_for::<String>()),
         HookCapability::RewriteInput => of("tool_input", generator.subschema_for::<Map<String, Value>>()),
+        HookCapability::Confine => of("confine", generator.subschema_for::<ConfinementProfile>()),
         HookCapability::RedactInput => of("redact_input", generator.subschema_for::<bool>()),
         HookCapability::RewriteRequest => of("llm_request", generator.subschema_for::<LlmRequestPatch>()),
         HookCapability::AnswerForModel | HookCapability::ReplaceResponse => {

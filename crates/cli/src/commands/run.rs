@@ -105,7 +105,7 @@ mod linux {
         let world = ProcessEnv::from_process();
         let cwd = world.cwd.canonicalize().context("the current directory can't be used")?;
         let place = ConfinementPlace { project: &cwd, home: world.home.as_deref() };
-        let compiled = compile(&profile(args)?, place)?;
+        let compiled = compile(&[profile(args)?], place)?;
         if args.explain {
             let mut stdout = output::stdout();
             compiled.explain().iter().try_for_each(|line| writeln!(stdout, "{line}"))?;

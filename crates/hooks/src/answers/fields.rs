@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::{Answer, Decision, FailureCause, ParsedAnswer, RunProblem};
 use crate::answers::outcome::TailCall;
+use crate::confinement::ConfinementProfile;
 use crate::event::model_api::{
     LlmCandidate, LlmContent, LlmMessage, LlmRequestPatch, LlmResponse, LlmUsage, ToolConfig, ToolMode,
 };
@@ -215,6 +216,9 @@ impl FieldReader {
             answer.redact_input =
                 self.read_field(specific, "redact_input", PATH_PREFIX, "true or false").unwrap_or(false);
         }
+        if kind.can(HookCapability::Confine) && answer.decision == Some(Decision::Confine) {
+            answer.confinement = self.read_confinement(specific);
+        }
         if kind.can(HookCapability::TailCall) {
             answer.tail_call = self.read_tail_call(specific);
         }
@@ -241,10 +245,11 @@ impl FieldReader {
     }
 
     fn read_decision(&mut self, top: &RawFields) -> Option<Decision> {
-        const EXPECTED_DECISIONS: &str = "one of allow, approve, ask, deny, block";
+        const EXPECTED_DECISIONS: &str = "one of allow, approve, confine, ask, deny, block";
         let word: String = self.read_field(top, "decision", "", EXPECTED_DECISIONS)?;
         match word.as_str() {
             "allow" | "approve" => Some(Decision::Allow),
+            "confine" => Some(Decision::Confine),
             "ask" => Some(Decision::Ask),
             "deny" | "block" => Some(Decision::Deny),
             _ => {
@@ -252,6 +257,17 @@ impl FieldReader {
                 None
             }
         }
+    }
+
+    /// Reads the profile of a confined call. One that is not understood is reported, and the strictest one counts.
+    fn read_confinement(&mut self, specific: &RawFields) -> Option<ConfinementProfile> {
+        let raw = specific.get("confine").filter(|raw| raw.get() != "null")?;
+        serde_json::from_str(raw.get())
+            .map_err(|error| {
+                let text = format!("`hookSpecificOutput.confine` is not a profile: {error}; nothing is allowed instead");
+                self.problems.push(RunProblem { cause: Some(FailureCause::Output), text });
+            })
+            .ok()
     }
 
     fn read_tail_call(&mut self, specific: &RawFields) -> Option<TailCall> {

@@ -25,6 +25,7 @@ impl Answer {
         let mut object = Map::new();
         insert_some(&mut object, "additionalContext", self.additional_context.clone().map(Value::String));
         insert_some(&mut object, "tool_input", self.tool_input.clone().map(Value::Object));
+        insert_some(&mut object, "confine", self.confinement.as_ref().map(|profile| json!(profile)));
         insert_some(&mut object, "redact_input", self.redact_input.then_some(Value::Bool(true)));
         insert_some(&mut object, "llm_request", self.llm_request.as_ref().map(|patch| json!(patch)));
         insert_some(&mut object, "llm_response", self.llm_response.as_ref().map(|response| json!(response)));

@@ -1,10 +1,11 @@
 //! Merges the answers of several hooks into one, in the same way for every event: any stop wins, then any deny, then
-//! any ask. Nothing here performs I/O.
+//! any ask, then any confinement. Nothing here performs I/O.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::answers::{Answer, Decision};
+use crate::confinement::ConfinementProfile;
 use crate::event::EventKind;
 use crate::event::model_api::{ToolConfig, ToolMode};
 
@@ -13,11 +14,25 @@ use crate::event::model_api::{ToolConfig, ToolMode};
 pub struct MergedAnswer {
     /// The strongest decision, all texts in plan order, and every change applied over those before it.
     pub answer: Answer,
-    /// The names of the hooks that stopped, denied or asked; empty where the event is allowed.
+    /// The names of the hooks that stopped, denied, asked or confined; empty where the event is allowed.
     pub decided_by: Vec<String>,
+    /// The profiles that the call must be kept to, all of them; also where the user is asked about it.
+    pub confinements: Vec<HookConfinement>,
+    /// The profiles that armed guards want enforced for every command, whatever is known about it. A machine that
+    /// cannot enforce them runs the command without.
+    pub enforced: Vec<HookConfinement>,
     /// The names of the rules that approve the call in the user's place, as it is after all changes; empty where a hook
     /// stops, denies or asks. An allow of another hook means no objection and approves nothing.
     pub approved_by: Vec<String>,
+}
+
+/// A profile that a hook wants a call to be kept to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HookConfinement {
+    /// The name of the hook.
+    pub hook: String,
+    /// The profile.
+    pub profile: ConfinementProfile,
 }
 
 /// Two hooks that set the same key to different values; the later hook's value counts.
@@ -72,6 +87,9 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
                 &mut conflicts,
             );
         }
+        if let Some(profile) = &answer.confinement {
+            merged.confinements.push(HookConfinement { hook: hook.to_owned(), profile: profile.clone() });
+        }
         if let Some(patch) = &answer.llm_request {
             all.llm_request.get_or_insert_default().overlay(patch.clone());
         }
@@ -120,9 +138,13 @@ impl MergedAnswer {
         }
     }
 
-    /// The reason for a deny or an ask; a default text where the hooks gave none.
+    /// The reason for a deny, an ask or a confinement; a default text where the hooks gave none.
     pub fn reason_text(&self) -> String {
-        let word = if self.answer.decision == Some(Decision::Ask) { "asked about" } else { "denied" };
+        let word = match self.answer.decision {
+            Some(Decision::Ask) => "asked about",
+            Some(Decision::Confine) => "confined",
+            _ => "denied",
+        };
         self.answer.reason.clone().unwrap_or_else(|| self.default_reason(word))
     }
 
@@ -269,7 +291,7 @@ mod tests {
 
     fn any_answer() -> impl Strategy<Value = Answer> {
         let decision =
-            prop_oneof![Just(None), Just(Some(Decision::Allow)), Just(Some(Decision::Ask)), Just(Some(Decision::Deny))];
+            prop_oneof![Just(None), Just(Some(Decision::Allow)), Just(Some(Decision::Confine)), Just(Some(Decision::Ask)), Just(Some(Decision::Deny))];
         (decision, prop::bool::weighted(0.2), prop::option::of("[a-z]{1,4}"))
             .prop_map(|(decision, stop, reason)| Answer { decision, stop, reason, ..Answer::default() })
     }

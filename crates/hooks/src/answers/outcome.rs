@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use crate::answers::Decision;
-use crate::answers::merge::MergedAnswer;
+use crate::answers::merge::{HookConfinement, MergedAnswer};
 use crate::event::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
 use crate::hook::Source;
 use crate::running::observer::RunReport;
@@ -171,10 +171,22 @@ pub enum BeforeToolVerdict {
         /// Arguments that replace the model's arguments key by key.
         changes: Option<Map<String, Value>>,
     },
+    /// The call goes on to approval, and runs only if the system keeps it to every one of these profiles. A caller that
+    /// cannot do that asks the user instead.
+    Confine {
+        /// The reason that the hooks gave.
+        reason: String,
+        /// The profiles.
+        confinements: Vec<HookConfinement>,
+        /// Arguments that replace the model's arguments key by key.
+        changes: Option<Map<String, Value>>,
+    },
     /// The user must be asked, whatever the approval mode.
     Ask {
         /// The reason that the hooks gave.
         reason: String,
+        /// Profiles that the call is kept to even if the user allows it.
+        confinements: Vec<HookConfinement>,
         /// Arguments that replace the model's arguments key by key.
         changes: Option<Map<String, Value>>,
     },
@@ -303,10 +315,12 @@ impl From<&MergedAnswer> for BeforeToolVerdict {
             return BeforeToolVerdict::Stop { reason: merged.stop_text() };
         }
         let changes = merged.answer.tool_input.clone();
+        let (reason, confinements) = (|| merged.reason_text(), merged.confinements.clone());
         match merged.answer.decision {
-            Some(Decision::Deny) => BeforeToolVerdict::Deny { reason: merged.reason_text() },
-            Some(Decision::Ask) => BeforeToolVerdict::Ask { reason: merged.reason_text(), changes },
-            _ => BeforeToolVerdict::Proceed { changes },
+            Some(Decision::Deny) => BeforeToolVerdict::Deny { reason: reason() },
+            Some(Decision::Ask) => BeforeToolVerdict::Ask { reason: reason(), confinements, changes },
+            Some(Decision::Confine) => BeforeToolVerdict::Confine { reason: reason(), confinements, changes },
+            Some(Decision::Allow) | None => BeforeToolVerdict::Proceed { changes },
         }
     }
 }

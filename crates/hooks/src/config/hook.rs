@@ -6,10 +6,12 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::FileKind;
+use super::hooks_config::read_on_doubt;
 use super::node_reader::NodeReader;
 use super::on_error::{read_on_error, read_on_failure};
 use super::{DefinitionContext, EventScope, Layer, chunks, http, plugin, when, worker};
 use crate::answers::Decision;
+use crate::confinement::ConfinementProfile;
 use crate::dialect::claude::{self, AgentScope, CallStatus};
 use crate::dialect::{Dialect, PermissionRule};
 use crate::event::{EventKind, HookCapability, MatcherSubject};
@@ -21,7 +23,7 @@ use crate::running::invocation::{Invocation, join_command};
 use crate::suggestion::nearest_name;
 
 /// The keys that a hook may have.
-pub(super) const HOOK_KEYS: [&str; 33] = [
+pub(super) const HOOK_KEYS: [&str; 35] = [
     "type",
     "command",
     "args",
@@ -31,6 +33,8 @@ pub(super) const HOOK_KEYS: [&str; 33] = [
     "timeout",
     "env",
     "onError",
+    "onDoubt",
+    "confine",
     "locked",
     "guard",
     "enabled",
@@ -139,6 +143,7 @@ pub(super) fn read(
             FileKind::Settings | FileKind::Hooks => read_timeout_millis(read, object, default_timeout(kind, dialect)),
         },
         on_error,
+        on_doubt: read_on_doubt(read, object),
         locked: read_locked(read, layer, object),
         role: read_role(read, kind, object),
         required: false,
@@ -245,17 +250,21 @@ fn read_rule(
     let decision = match last_property(object, "decision").map(|property| &property.value) {
         Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "deny" | "block") => Decision::Deny,
         Some(Value::StringLit(word)) if word.value == "ask" => Decision::Ask,
+        Some(Value::StringLit(word)) if word.value == "confine" && kind.can(HookCapability::Confine) => {
+            Decision::Confine
+        }
         Some(Value::StringLit(word)) if matches!(word.value.as_ref(), "allow" | "approve") => Decision::Allow,
         other => {
-            let text = "a rule's `decision` should be \"deny\", \"ask\" or \"allow\"; it counts as \"deny\"";
+            let text =
+                "a rule's `decision` should be \"deny\", \"ask\", \"confine\" or \"allow\"; it counts as \"deny\"";
             let wrong = read.error_at(other.map_or(object.range, Ranged::range), text);
-            read.report(wrong.expected("expected \"decision\": \"deny\", \"ask\" or \"allow\""));
+            read.report(wrong.expected("expected \"decision\": \"deny\", \"ask\", \"confine\" or \"allow\""));
             Decision::Deny
         }
     };
     let only = match decision {
         Decision::Allow => Some(read_approval(read, layer, kind, object, when)?),
-        Decision::Ask | Decision::Deny => {
+        Decision::Confine | Decision::Ask | Decision::Deny => {
             if let Some(property) = last_property(object, "only") {
                 let wrong =
                     read.error_at(property.name.range(), "only a rule that allows has `only`; it is ignored here");
@@ -270,7 +279,44 @@ fn read_rule(
         None => "a rule of this configuration says so".to_owned(),
     });
     let wants_unsure = when.iter().any(EffectFilter::matches_uncertain);
-    Some(RuleAction { decision, reason, matches_uncertain: wants_unsure, only })
+    let confinement = match decision {
+        Decision::Confine => Some(read_confine(read, object).unwrap_or_else(|| derive_confine(read, object, when))),
+        _ => {
+            report_unused_keys(read, object, &["confine"], "only a rule that confines has it");
+            None
+        }
+    };
+    Some(RuleAction { decision, confinement, reason, matches_uncertain: wants_unsure, only })
+}
+
+/// The profile of a rule that confines and names none: its `when` is what the call is kept from.
+fn derive_confine(read: &mut NodeReader<'_>, object: &Object<'_>, when: &[EffectFilter]) -> ConfinementProfile {
+    let derived = when.iter().map(EffectFilter::confinement).find(Result::is_ok);
+    let first = when.first().map(EffectFilter::confinement);
+    match derived.or(first) {
+        Some(Ok(profile)) => profile,
+        other => {
+            let why = other.and_then(Result::err).map(|line| format!(": {line}")).unwrap_or_default();
+            let text = format!("a rule that confines needs `confine` here{why}; nothing is allowed instead");
+            let wrong = read.error_at(object.range, text);
+            read.report(wrong.expected(r#"expected "confine": { "writes": ["**"], "network": "none" }"#));
+            ConfinementProfile::default()
+        }
+    }
+}
+
+/// Reads `confine`: a profile. One that is not understood is reported, and the strictest one counts.
+pub(super) fn read_confine(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<ConfinementProfile> {
+    let property = last_property(object, "confine")?;
+    if matches!(property.value, Value::NullKeyword(_)) {
+        return None;
+    }
+    let json = when::compact_json(&property.value);
+    Some(serde_json::from_str(&json).unwrap_or_else(|error| {
+        let wrong = read.error(&property.value, format!("`confine` is not a profile: {error}; nothing is allowed instead"));
+        read.report(wrong.expected(r#"expected { "writes": ["**"], "noReads": ["**/.env"], "network": "none" }"#));
+        ConfinementProfile::default()
+    }))
 }
 
 /// Reads the bounds of a rule that allows, or reports why it cannot be loaded.
@@ -325,7 +371,7 @@ fn read_command_action(
     env.extend(read_env(read, object));
     report_unused_keys(read, object, &["decision", "only", "reason"], "only a rule has it");
     let invocation = Invocation::analyse(&command, &layer.placeholders);
-    Some(CommandAction { command, env, dialect, invocation })
+    Some(CommandAction { command, env, dialect, invocation, confinement: read_confine(read, object) })
 }
 
 fn read_command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {

@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
+use super::node_reader::NodeReader;
 use super::{LayerParser, on_error};
+use crate::doubt::{Enforcement, OnDoubt};
 use crate::guards::RequiredHook;
 use crate::hook::Source;
 use crate::jsonc::last_property;
@@ -36,6 +38,10 @@ pub struct HooksConfig {
     pub session_end_grace: Option<u32>,
     /// The decision of guards on a tool or event of another agent that Hookwright does not know.
     pub on_unknown: Option<OnUnknown>,
+    /// What guards of this layer do about calls whose effects are in doubt.
+    pub on_doubt: Option<OnDoubt>,
+    /// When the kernel enforces what guards forbid.
+    pub enforce: Option<Enforcement>,
 }
 
 /// What counts for guards where another agent has a tool or an event that nobody here knows.
@@ -51,7 +57,7 @@ pub enum OnUnknown {
 }
 
 /// The keys that `hooksConfig` may have.
-pub const CONFIG_KEYS: [&str; 11] = [
+pub const CONFIG_KEYS: [&str; 13] = [
     "enabled",
     "disabled",
     "notifications",
@@ -61,6 +67,8 @@ pub const CONFIG_KEYS: [&str; 11] = [
     "maxParallel",
     "keepContext",
     "onUnknown",
+    "onDoubt",
+    "enforce",
     "readClaude",
     "sessionEndGrace",
 ];
@@ -81,6 +89,8 @@ impl LayerParser<'_, '_> {
             notifications: self.parse_notifications(object),
             session_end_grace: self.reader.read_count(object, "sessionEndGrace"),
             on_unknown: self.parse_on_unknown(object),
+            on_doubt: read_on_doubt(&mut self.reader, object),
+            enforce: self.parse_enforce(object),
         }
     }
 
@@ -120,6 +130,23 @@ impl LayerParser<'_, '_> {
         None
     }
 
+    /// Reads `enforce`; a project can only ask for more.
+    fn parse_enforce(&mut self, object: &Object<'_>) -> Option<Enforcement> {
+        let word = self.reader.read_string(object, "enforce")?;
+        let value = &last_property(object, "enforce")?.value;
+        let Some(enforce) = Enforcement::ALL.into_iter().find(|one| one.as_str() == word) else {
+            let wrong = self.reader.error(value, format!("`enforce` can't be `{word}`; it counts as \"always\""));
+            self.reader.report(wrong.help("one of always, doubt, off"));
+            return Some(Enforcement::Always);
+        };
+        if self.layer.source == Source::Project && enforce != Enforcement::Always {
+            let wrong = self.reader.warning(value, "a project can't enforce less; this is ignored");
+            self.reader.report(wrong.help("set it in your own settings, ~/.gemini/settings.json"));
+            return None;
+        }
+        Some(enforce)
+    }
+
     /// Reads `notifications`; a project cannot hide which hooks run.
     fn parse_notifications(&mut self, object: &Object<'_>) -> Option<bool> {
         let shown = self.reader.read_boolean(object, "notifications")?;
@@ -129,6 +156,22 @@ impl LayerParser<'_, '_> {
         self.reader.report(wrong.help("set it in your own settings, ~/.gemini/settings.json"));
         None
     }
+}
+
+/// Reads `onDoubt` of a hook or of a layer. An invalid value counts as a question.
+pub(super) fn read_on_doubt(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<OnDoubt> {
+    let property = last_property(object, "onDoubt")?;
+    if matches!(property.value, Value::NullKeyword(_)) {
+        return None;
+    }
+    let word = property.value.as_string_lit().map(|text| text.value.as_ref());
+    let found = OnDoubt::ALL.into_iter().find(|one| Some(one.as_str()) == word);
+    if found.is_none() {
+        let text = "`onDoubt` should be \"confine\", \"ask\", \"deny\" or \"allow\"; it counts as \"ask\"";
+        let wrong = read.error(&property.value, text);
+        read.report(wrong.expected("expected \"confine\", \"ask\", \"deny\" or \"allow\""));
+    }
+    Some(found.unwrap_or(OnDoubt::Ask))
 }
 
 /// Combines the switches of one layer: hooks are disabled if any of the switches disables them.
@@ -148,6 +191,8 @@ pub(super) fn combine_configs(switches: Vec<HooksConfig>) -> HooksConfig {
         sum.notifications = sum.notifications.or(next.notifications);
         sum.session_end_grace = sum.session_end_grace.or(next.session_end_grace);
         sum.on_unknown = sum.on_unknown.max(next.on_unknown);
+        sum.on_doubt = sum.on_doubt.max(next.on_doubt);
+        sum.enforce = sum.enforce.max(next.enforce);
         sum
     })
 }

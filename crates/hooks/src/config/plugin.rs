@@ -33,7 +33,13 @@ pub(super) fn read(
         &[&node_options()[..], &[file.clone(), folder]].concat(),
         &join_command("node", &[file]),
     );
-    let command = CommandAction { command: format!("node {package}"), env, dialect: Dialect::Gemini, invocation };
+    let command = CommandAction {
+        command: format!("node {package}"),
+        env,
+        dialect: Dialect::Gemini,
+        invocation,
+        confinement: super::hook::read_confine(read, object),
+    };
     Some(WorkerAction { command, package: Some(package), config: worker::read_worker_config(read, object) })
 }
 

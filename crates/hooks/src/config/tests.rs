@@ -116,6 +116,8 @@ fn a_good_file_loads_without_diagnostics() {
         keep_context: Some(true),
         notifications: Some(true),
         on_unknown: Some(OnUnknown::Deny),
+        on_doubt: None,
+        enforce: None,
     };
     assert_eq!(declared.config, config);
     let hook = &declared.hooks[0];
@@ -378,7 +380,7 @@ fn misspelt_keys() {
     assert_snapshot!(said, @"
     settings.json:5:71: warning: a hook has no `timout`; it is ignored (did you mean `timeout`?)
     settings.json:5:84: warning: a hook has no `onerror`; it is ignored (did you mean `onError`?)
-    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, locked, guard, enabled, async, shell, if, once, result, onFailure, asyncRewake, statusMessage, when, decision, only, reason, chunks, start, concurrency, idleTimeout, maxMemoryMb, package, url, headers, allowedEnvVars)
+    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, onDoubt, confine, locked, guard, enabled, async, shell, if, once, result, onFailure, asyncRewake, statusMessage, when, decision, only, reason, chunks, start, concurrency, idleTimeout, maxMemoryMb, package, url, headers, allowedEnvVars)
     ");
     let declared = with_good_neighbours(r#"{ "matchers": "glob", "sequental": true, "hooks": [] }"#);
     assert_snapshot!(diagnostic_lines(&declared), @"
@@ -387,7 +389,7 @@ fn misspelt_keys() {
     ");
     assert_snapshot!(diagnostic_lines(&parse_text(r#"{ "hooksConfig": { "enable": false, "verbose": 1 } }"#)), @"
     settings.json:1:20: warning: hooksConfig has no `enable`; it is ignored (did you mean `enabled`?)
-    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown, readClaude, sessionEndGrace)
+    settings.json:1:37: warning: hooksConfig has no `verbose`; it is ignored (it knows enabled, disabled, notifications, onError, required, maxAgentRetries, maxParallel, keepContext, onUnknown, onDoubt, enforce, readClaude, sessionEndGrace)
     ");
 }
 

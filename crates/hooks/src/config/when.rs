@@ -349,7 +349,7 @@ fn read_patterns<T>(
 }
 
 /// The JSON text of a value without comments and line breaks.
-fn compact_json(value: &Value<'_>) -> String {
+pub(super) fn compact_json(value: &Value<'_>) -> String {
     match value {
         Value::StringLit(text) => serde_json::Value::from(text.value.as_ref()).to_string(),
         Value::NumberLit(number) => number.value.to_owned(),

@@ -1,6 +1,5 @@
 //! Compiles a profile into the plan that enforces it.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -39,26 +38,44 @@ const GUARD_PATHS: [(&str, PathKind); 7] = [
     (".git/hooks", PathKind::Directory),
 ];
 
+/// The paths of [`GUARD_PATHS`] that hold hooks of this program.
+const OWN_FOLDERS: [&str; 2] = [".gemini", ".hookwright"];
+/// Files of the system's administrator that guards are made of.
+const SYSTEM_GUARD_PATHS: [&str; 1] = ["/etc/gemini-cli"];
+/// Folders of the kernel that are read-only even where all of the disk is writable.
+const KERNEL_FOLDERS: [&str; 1] = ["/sys"];
+
 /// A plan, and what it was made from.
 #[derive(Clone, Debug)]
 pub struct CompiledConfinement {
     /// The plan to run a command with.
     pub plan: ConfinementPlan,
-    profile: ConfinementProfile,
+    profiles: Vec<ConfinementProfile>,
 }
 
-/// Compiles a profile.
+/// Compiles profiles into one plan, which allows what each of them allows.
 ///
 /// # Errors
 /// The first line that cannot be enforced, with the reason.
 pub fn compile(
-    profile: &ConfinementProfile,
+    profiles: &[ConfinementProfile],
     place: ConfinementPlace<'_>,
 ) -> Result<CompiledConfinement, UnenforceableLine> {
+    let mut plans = profiles.iter().map(|profile| compile_profile(profile, place));
+    let first = plans.next().unwrap_or_else(|| compile_profile(&ConfinementProfile::default(), place))?;
+    let plan = plans.try_fold(first, |plan, next| Ok(plan.intersect(next?)))?;
+    Ok(CompiledConfinement { plan, profiles: profiles.to_vec() })
+}
+
+fn compile_profile(
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<ConfinementPlan, UnenforceableLine> {
     let mut plan = ConfinementPlan::default();
     add_writes(&mut plan, profile, place)?;
     add_caches(&mut plan, profile, place)?;
     add_guard_paths(&mut plan, place)?;
+    plan.removable = removable(profile, place)?;
     add_hidden(&mut plan, profile, place)?;
     plan.network = network(&profile.network)?;
     plan.unix_sockets = Some(if profile.unix_sockets { UnixSockets::Allowed } else { UnixSockets::PairsOnly });
@@ -69,7 +86,7 @@ pub fn compile(
         max_processes: profile.processes,
         timeout: profile.seconds.map(Duration::from_secs),
     };
-    Ok(CompiledConfinement { plan, profile: profile.clone() })
+    Ok(plan)
 }
 
 fn unenforceable(list: &str, text: &str, reason: impl Into<String>) -> UnenforceableLine {
@@ -97,9 +114,9 @@ fn add_writes(
         }
         let real = path.canonicalize().map_err(|_| wrong("it does not exist; create it first, or allow its folder"))?;
         if real == Path::new("/") {
-            return Err(wrong("all of the disk would be writable, guards included; name the folders"));
-        }
-        if is_system_folder(&real) {
+            let fixed = KERNEL_FOLDERS.iter().chain(&SYSTEM_GUARD_PATHS).map(PathBuf::from);
+            plan.protected.extend(fixed.filter(|path| path.is_dir()).map(|path| (path, PathKind::Directory)));
+        } else if is_system_folder(&real) {
             return Err(wrong("devices and the kernel's own files are never writable"));
         }
         plan.writable.push(real);
@@ -108,6 +125,24 @@ fn add_writes(
         let text = format!("!{}", path.display());
         require_fixed_path(plan, path).map_err(|reason| unenforceable("writes", &text, reason))
     })
+}
+
+/// Returns the folders in which files may be removed.
+fn removable(
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<Option<Vec<PathBuf>>, UnenforceableLine> {
+    let Some(texts) = &profile.deletes else { return Ok(None) };
+    let mut folders = Vec::new();
+    for text in texts {
+        let wrong = |reason: &str| unenforceable("deletes", text, reason);
+        let pattern = PathPattern::parse(text, place).map_err(|reason| wrong(&reason))?;
+        let path = pattern.path().filter(|path| !pattern.is_exception && (!path.exists() || path.is_dir()));
+        let path = path.ok_or_else(|| wrong("name folders, such as `folder/**`"))?;
+        // In a folder that does not exist nothing is removed.
+        folders.extend(path.canonicalize());
+    }
+    Ok(Some(folders))
 }
 
 fn is_system_folder(path: &Path) -> bool {
@@ -142,12 +177,16 @@ fn add_caches(
 }
 
 fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> Result<(), UnenforceableLine> {
-    for base in [Some(place.project), place.home].into_iter().flatten() {
-        let Ok(base) = base.canonicalize() else { continue };
+    let home = place.home.and_then(|home| home.canonicalize().ok());
+    for base in [place.project.canonicalize().ok(), home.clone()].into_iter().flatten() {
+        let is_home = home.as_ref() == Some(&base);
         for (name, kind) in GUARD_PATHS {
             let path = base.join(name);
             let is_in_repository = !name.starts_with(".git/") || base.join(".git").is_dir();
-            if !is_in_repository || !plan.writable.iter().any(|tree| path.starts_with(tree)) {
+            // In a home directory a missing folder of another agent means that the agent is not used.
+            let is_of_other_agent = is_home && !OWN_FOLDERS.contains(&name) && path.symlink_metadata().is_err();
+            let is_writable = plan.writable.iter().any(|tree| path.starts_with(tree));
+            if !is_in_repository || is_of_other_agent || !is_writable {
                 continue;
             }
             if let Some(tree) = plan.writable.iter().find(|tree| tree.as_path() == path) {
@@ -259,21 +298,10 @@ fn network(network: &ConfinementNetwork) -> Result<NetworkAccess, UnenforceableL
 impl CompiledConfinement {
     /// Describes the confinement in one line, for the end of a command's output.
     pub fn summary(&self) -> String {
-        let profile = &self.profile;
-        let mut text = match &*profile.writes {
-            [] => "nothing may be changed".to_owned(),
-            writes => format!("only {} may be changed", writes.join(", ")),
-        };
-        if !profile.no_reads.is_empty() {
-            let _ = write!(text, "; {} can't be read", profile.no_reads.join(", "));
-        }
-        let _ = match &profile.network {
-            ConfinementNetwork::None => write!(text, "; no network"),
-            ConfinementNetwork::Loopback => write!(text, "; a loopback network of its own"),
-            ConfinementNetwork::All => write!(text, "; the network is open"),
-            ConfinementNetwork::Hosts(hosts) => write!(text, "; of the network only {}", hosts.join(", ")),
-        };
-        text
+        let mut parts: Vec<String> = self.profiles.iter().flat_map(ConfinementProfile::limits).collect();
+        let mut said = std::collections::HashSet::new();
+        parts.retain(|part| said.insert(part.clone()));
+        parts.join("; ")
     }
 
     /// Describes the plan, one line per rule, with what enforces it.
@@ -281,7 +309,12 @@ impl CompiledConfinement {
         let plan = &self.plan;
         let mut lines = vec!["everything is read-only (mount namespace, Landlock), but:".to_owned()];
         lines.extend(plan.writable.iter().map(|path| format!("  writable    {}", path.display())));
-        lines.push("  writable    /tmp, /var/tmp, /dev/shm: private, empty, gone at the end".to_owned());
+        if !plan.writable.iter().any(|path| Path::new("/tmp").starts_with(path)) {
+            lines.push("  writable    /tmp, /var/tmp, /dev/shm: private, empty, gone at the end".to_owned());
+        }
+        for folder in plan.removable.iter().flatten() {
+            lines.push(format!("  removable   files in {} (and nowhere else; Landlock)", folder.display()));
+        }
         for (path, _) in &plan.protected {
             let missing = if path.symlink_metadata().is_ok() { "" } else { " (does not exist, and can't be created)" };
             lines.push(format!("  read-only   {}{missing}", path.display()));
@@ -296,7 +329,8 @@ impl CompiledConfinement {
                 format!("network       {} (network namespace, proxy)", hosts.join(", "))
             }
         });
-        let sockets = if self.profile.unix_sockets { "any" } else { "pairs only (system call filter)" };
+        let are_open = plan.unix_sockets == Some(UnixSockets::Allowed);
+        let sockets = if are_open { "any" } else { "pairs only (system call filter)" };
         lines.push(format!("UNIX sockets  {sockets}"));
         lines.push("processes     own namespace; none survives the command, none outside is seen".to_owned());
         lines

@@ -54,7 +54,7 @@ fn compile_writes(directory: &Path, writes: &[&str]) -> Result<CompiledConfineme
     let project = directory.join("p");
     let writes = writes.iter().map(|text| (*text).to_owned()).collect();
     let profile = ConfinementProfile { writes, ..ConfinementProfile::default() };
-    compile(&profile, ConfinementPlace { project: &project, home: Some(directory) })
+    compile(&[profile], ConfinementPlace { project: &project, home: Some(directory) })
 }
 
 #[test]

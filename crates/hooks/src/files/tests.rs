@@ -60,6 +60,7 @@ fn action(command: &str) -> CommandAction {
         command: command.to_owned(),
         env: Vec::new(),
         dialect: Dialect::Gemini,
+        confinement: None,
         invocation: Invocation::Shell(command.to_owned()),
     }
 }

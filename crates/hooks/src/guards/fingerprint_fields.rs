@@ -31,6 +31,7 @@ impl Hook {
             action,
             timeout,
             on_error,
+            on_doubt,
             locked,
             role,
             // Other settings determine it.
@@ -75,6 +76,8 @@ impl Hook {
             ("once", flag_text(*once)),
             ("whose", scope.to_owned()),
             ("result", if *after == Some(CallStatus::Failed) { "failed".to_owned() } else { String::new() }),
+            ("onDoubt", on_doubt.map(|on_doubt| on_doubt.as_str().to_owned()).unwrap_or_default()),
+            ("confine", self.confinement().map(|profile| profile.to_json().to_string()).unwrap_or_default()),
             ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
         ];
         let own = match action {

@@ -6,6 +6,7 @@
 //! that may be incomplete counts as matching. A `when` that is invalid matches for every hook.
 
 mod bounds;
+mod prohibition;
 
 pub use bounds::EffectBounds;
 
@@ -179,6 +180,8 @@ impl EffectFilter {
 /// A glob on paths, or an exception if written as `!glob`.
 pub(crate) struct PathGlob {
     is_exception: bool,
+    /// The glob as written, without the sign of an exception.
+    text: String,
     base: GlobBase,
     full_matcher: GlobMatcher,
     /// For `folder/**`: the glob of the folder.
@@ -201,11 +204,11 @@ impl PathGlob {
     /// # Errors
     /// If the glob is invalid, with the reason.
     pub(crate) fn new(text: &str) -> Result<PathGlob, String> {
-        let (is_exception, text) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
-        let (from, text) = match text.strip_prefix("~/") {
+        let (is_exception, written) = text.strip_prefix('!').map_or((false, text), |text| (true, text));
+        let (from, text) = match written.strip_prefix("~/") {
             Some(rest) => (GlobBase::Home, rest),
-            None if text.starts_with('/') => (GlobBase::Root, text.trim_start_matches('/')),
-            None => (GlobBase::Project, text.strip_prefix("./").unwrap_or(text)),
+            None if written.starts_with('/') => (GlobBase::Root, written.trim_start_matches('/')),
+            None => (GlobBase::Project, written.strip_prefix("./").unwrap_or(written)),
         };
         let text = text.strip_suffix('/').unwrap_or(text);
         if text.is_empty() || text.split('/').any(|part| part == "..") {
@@ -220,7 +223,14 @@ impl PathGlob {
             true => vec![None],
             false => text.split('/').map(|part| compile_glob(part).ok().filter(|_| part != "**")).collect(),
         };
-        Ok(PathGlob { is_exception, base: from, full_matcher: whole, dir_matcher: folder, segment_matchers: parts })
+        Ok(PathGlob {
+            is_exception,
+            text: written.to_owned(),
+            base: from,
+            full_matcher: whole,
+            dir_matcher: folder,
+            segment_matchers: parts,
+        })
     }
 
     /// The path relative to the glob's base; `None` if it lies elsewhere.

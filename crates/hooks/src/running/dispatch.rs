@@ -1,6 +1,7 @@
 //! Runs the hooks of one event, sequentially or in parallel, parses each answer and applies the failure policy
 //! (`dispatch/failure_policy.rs`). `dispatch/hook_run.rs` has the result of a run.
 
+mod doubt_policy;
 mod failure_policy;
 mod hook_run;
 
@@ -14,10 +15,12 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use crate::answers::merge::HookConfinement;
 use crate::answers::outcome::about_hook;
 use crate::answers::{self, Decision, HookExit, ParsedAnswer, RunProblem};
 use crate::dialect::claude::ClaudeInput;
 use crate::dialect::{Dialect, read_claude};
+use crate::doubt::Enforcement;
 use crate::effects::{self, Effects, PathResolver};
 use crate::event::input::{Event, HookInput};
 use crate::event::{EventKind, HookCapability};
@@ -29,6 +32,7 @@ use crate::running::observer::{EventId, Observer, RunContext, RunId, RunReport, 
 use crate::running::plan::{Plan, Planner};
 use crate::running::session_dir::{SessionDir, SessionSnapshot};
 use crate::running::{HookRunners, RunConcurrency, RunOutput};
+use doubt_policy::DoubtPolicy;
 use failure_policy::{apply_failure_policy, deny_untrusted, report_dropped_output};
 pub(crate) use hook_run::HookRun;
 use hook_run::{apply_answers, drop_repeated_messages, report_pending_runs};
@@ -51,6 +55,10 @@ pub(crate) struct EventDispatch {
     pub(crate) trust_gate: Option<Arc<dyn TrustGate>>,
     pub(crate) cancel: CancellationToken,
     pub(crate) background: BackgroundRuns,
+    /// When the kernel enforces what guards forbid.
+    pub(crate) enforcement: Enforcement,
+    /// Whether the event is about a command, which can be confined.
+    pub(crate) is_command: bool,
 }
 
 /// The tool call whose effects are to be determined.
@@ -285,12 +293,34 @@ impl EventDispatch {
     fn match_reason(&self, at: usize, effects: Option<&Effects>) -> Option<MatchReason> {
         match effects {
             Some(effects) if !self.plan.blocked_guards.contains_key(&at) => {
-                self.plan.hooks[at].match_reason(effects, &self.effects_place())
+                let hook = &self.plan.hooks[at];
+                let reason = hook.match_reason(effects, &self.effects_place())?;
+                (!self.doubt_policy().overlooks(hook, &reason)).then_some(reason)
             }
             // Nothing is known to be within the bounds of an approval.
             None if self.plan.hooks[at].approval_bounds().is_some() => None,
             _ => Some(MatchReason::Always),
         }
+    }
+
+    fn doubt_policy(&self) -> DoubtPolicy<'_> {
+        DoubtPolicy {
+            kind: self.kind,
+            registry: self.planner.registry(),
+            enforcement: self.enforcement,
+            is_command: self.is_command,
+        }
+    }
+
+    /// The profiles that guards of the plan want every command to be kept to.
+    pub(crate) fn enforced_confinements(&self) -> Vec<HookConfinement> {
+        if !self.is_command || self.kind != EventKind::BeforeTool || self.enforcement != Enforcement::Always {
+            return Vec::new();
+        }
+        let profile = |hook: &Arc<Hook>| {
+            Some(HookConfinement { hook: hook.id().to_owned(), profile: hook.enforced_confinement()? })
+        };
+        self.plan.hooks.iter().filter_map(profile).collect()
     }
 
     fn is_finished(&self, ran: &[HookRun]) -> bool {
@@ -449,7 +479,10 @@ impl EventDispatch {
         }
         match hook.is_background() {
             true => answers::strip_decision(&mut reading),
-            false => apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading),
+            false => {
+                apply_failure_policy(self.kind, hook, self.planner.registry(), &mut reading);
+                self.doubt_policy().apply(hook, &reason, &mut reading);
+            }
         }
         let unjudged = finished.exit == HookExit::Cancelled || distrust.is_some() || reading.is_deny_by_failure();
         if let Some(why) = distrust {

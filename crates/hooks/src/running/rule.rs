@@ -1,8 +1,5 @@
-//! Rules: hooks with a fixed answer and no process. A rule runs because its `when` matches.
-//!
-//! A rule that matches only because the effects of a call are uncertain asks instead of denying, if the event supports
-//! that: it is not known that the call does what the rule forbids. If there is no user to ask, the call does not run
-//! either.
+//! Rules: hooks with a fixed answer and no process. A rule runs because its `when` matches. If it matches only because
+//! the effects of a call are uncertain, `dispatch/doubt_policy.rs` replaces its decision.
 
 use std::time::Duration;
 
@@ -13,30 +10,25 @@ use crate::hook::RuleAction;
 use crate::matching::effect_filter::MatchReason;
 
 pub(crate) fn run_rule(rule: &RuleAction, event: EventKind, match_reason: &MatchReason) -> RunOutput {
-    let unsure = match match_reason {
-        MatchReason::Uncertain { reason } => Some(uncertainty(reason.as_deref())),
-        MatchReason::Effect { .. } | MatchReason::Always => None,
-    };
-    let unsure = unsure.filter(|_| !rule.matches_uncertain);
     let decision = match rule.decision {
-        Decision::Deny if unsure.is_some() && event.can(HookCapability::Ask) => Decision::Ask,
         Decision::Ask if !event.can(HookCapability::Ask) => Decision::Deny,
         decision => decision,
     };
     if rule.decision == Decision::Allow {
         return approval();
     }
-    let reason = match unsure {
-        Some(why) => format!("{} ({why})", rule.reason),
-        None => rule.reason.clone(),
-    };
     // The reason may quote the call, which may be secret: it goes where a hook's own output goes.
     let why = match match_reason {
         MatchReason::Effect { aspect, what } => format!("{aspect:?}: {what}\n").to_lowercase(),
-        MatchReason::Uncertain { reason } => format!("{}\n", uncertainty(reason.as_deref())),
+        MatchReason::Uncertain { reason } => {
+            let reason = reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+            format!("not all effects of this call are known{reason}\n")
+        }
         MatchReason::Always => String::new(),
     };
-    rule_output(why, Answer { decision: Some(decision), reason: Some(reason), ..Answer::default() })
+    let confinement = rule.confinement.clone().filter(|_| decision == Decision::Confine);
+    let reason = Some(rule.reason.clone());
+    rule_output(why, Answer { decision: Some(decision), reason, confinement, ..Answer::default() })
 }
 
 /// The answer of a rule that allows. It has no reason, because reasons are joined and explain a deny or an ask.
@@ -53,12 +45,5 @@ fn rule_output(why: String, answer: Answer) -> RunOutput {
         duration: Duration::ZERO,
         has_survivors: false,
         answer: Some(answer),
-    }
-}
-
-fn uncertainty(reason: Option<&str>) -> String {
-    match reason {
-        Some(reason) => format!("not all effects of this call are known: {reason}"),
-        None => "not all effects of this call are known".to_owned(),
     }
 }

@@ -36,19 +36,23 @@ async fn a_rule_answers_without_a_program() {
     assert!(outcome.runs.is_empty());
     let ask = rule_hook(json!({"commands": ["git push"]}), json!({"decision": "ask", "reason": "really?"}));
     let outcome = fire_call(&world, &ask, "cd x && git push").await;
-    assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason: "really?".into(), changes: None });
+    assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason: "really?".into(), confinements: Vec::new(), changes: None });
     let everything = json!({"type": "rule", "decision": "deny"});
     assert_eq!(deny_reason(&fire_call(&world, &everything, "ls").await), "a rule of this configuration says so");
 }
 
 #[tokio::test]
-async fn a_guard_rule_asks_about_uncertain_calls() {
+async fn a_guard_rule_confines_uncertain_calls() {
     let world = EngineFixture::new();
     let guard = rule_hook(json!({"writes": ["src/**"]}), json!({"guard": true}));
     assert_eq!(deny_reason(&fire_call(&world, &guard, "touch src/x").await), "no");
     let outcome = fire_call(&world, &guard, "make").await;
     let reason = "no (not all effects of this call are known: make: runs the commands of the Makefile)".to_owned();
-    assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason, changes: None });
+    let BeforeToolVerdict::Confine { reason: told, confinements, changes: None } = &outcome.verdict else {
+        panic!("{:?}", outcome.verdict)
+    };
+    assert_eq!(*told, reason);
+    assert_eq!((&*confinements[0].hook, &*confinements[0].profile.writes), ("r", &["/**".to_owned(), "!src/**".to_owned()][..]));
     assert_proceeds(&fire_call(&world, &guard, "cat $X").await);
     // Other rules let it pass, unless they match uncertain calls.
     assert_proceeds(&fire_call(&world, &rule_hook(json!({"writes": ["src/**"]}), json!({})), "make").await);
@@ -168,4 +172,60 @@ async fn a_projects_rule_cannot_take_a_users_away() {
     ];
     let outcome = with_hang_timeout(world.engine_with_layers(&layers).build().fire(&shell_call("touch src/x"))).await;
     assert_eq!(deny_reason(&outcome), "no");
+}
+
+#[tokio::test]
+async fn on_doubt_decides_about_uncertain_calls_alone() {
+    let world = EngineFixture::new();
+    let guard = |on_doubt: &str| rule_hook(json!({"writes": ["src/**"]}), json!({"guard": true, "onDoubt": on_doubt}));
+    assert_proceeds(&fire_call(&world, &guard("allow"), "make").await);
+    let asked = fire_call(&world, &guard("ask"), "make").await;
+    assert!(matches!(asked.verdict, BeforeToolVerdict::Ask { .. }), "{:?}", asked.verdict);
+    assert!(deny_reason(&fire_call(&world, &guard("deny"), "make").await).contains("not all effects"));
+    for on_doubt in ["allow", "ask", "confine", "deny"] {
+        assert_eq!(deny_reason(&fire_call(&world, &guard(on_doubt), "touch src/x").await), "no", "{on_doubt}");
+        assert_proceeds(&fire_call(&world, &guard(on_doubt), "ls").await);
+    }
+}
+
+#[tokio::test]
+async fn what_the_kernel_cannot_enforce_is_asked_about() {
+    let world = EngineFixture::new();
+    for when in [json!({"commands": ["rm"]}), json!({"repository": ["discard"]}), json!({"reads": ["!**"]})] {
+        let outcome = fire_call(&world, &rule_hook(when.clone(), json!({"guard": true})), "make").await;
+        let BeforeToolVerdict::Ask { reason, confinements, .. } = &outcome.verdict else { panic!("{when}") };
+        assert!(reason.contains("it can't be confined: "), "{reason}");
+        assert!(confinements.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_rule_can_confine() {
+    let world = EngineFixture::new();
+    let profile = json!({"writes": ["**"], "noReads": ["**/.env"], "network": ["example.com"]});
+    let rule = rule_hook(json!({"commands": ["ls"]}), json!({"decision": "confine", "confine": profile}));
+    let outcome = fire_call(&world, &rule, "ls").await;
+    let BeforeToolVerdict::Confine { confinements, .. } = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
+    assert_eq!(serde_json::to_value(&confinements[0].profile).unwrap(), profile);
+    // Without a profile, its `when` is what the call is kept from.
+    let rule = rule_hook(json!({"reads": ["**/.env"]}), json!({"decision": "confine"}));
+    let outcome = fire_call(&world, &rule, "cat .env").await;
+    let BeforeToolVerdict::Confine { confinements, .. } = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
+    assert_eq!(confinements[0].profile.no_reads, ["**/.env"]);
+}
+
+#[tokio::test]
+async fn guards_are_enforced_for_every_command() {
+    let world = EngineFixture::new();
+    let guard = rule_hook(json!({"writes": [".env"], "commands": ["rm"]}), json!({"guard": true}));
+    let outcome = fire_call(&world, &guard, "ls").await;
+    assert_proceeds(&outcome);
+    assert_eq!(outcome.merged.enforced[0].profile.writes, ["/**", "!.env"]);
+    // A rule that is no guard, and one that only asks, forbid nothing for good.
+    for rule in [
+        rule_hook(json!({"writes": [".env"]}), json!({})),
+        rule_hook(json!({"writes": [".env"]}), json!({"guard": true, "decision": "ask"})),
+    ] {
+        assert!(fire_call(&world, &rule, "ls").await.merged.enforced.is_empty());
+    }
 }

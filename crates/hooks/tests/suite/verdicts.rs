@@ -179,7 +179,7 @@ async fn before_tool_proceeds_rewrites_asks_denies_or_stops() {
     assert_eq!(verdict_for(&event, rewrite.clone()).await, BeforeToolVerdict::Proceed { changes: changes() });
     let mut ask = json!({"decision": "ask", "reason": "sure?"});
     ask["hookSpecificOutput"] = rewrite["hookSpecificOutput"].clone();
-    let asked = BeforeToolVerdict::Ask { reason: "sure?".into(), changes: changes() };
+    let asked = BeforeToolVerdict::Ask { reason: "sure?".into(), confinements: Vec::new(), changes: changes() };
     assert_eq!(verdict_for(&event, ask).await, asked);
     assert_eq!(verdict_for(&event, deny_answer()).await, BeforeToolVerdict::Deny { reason: "no".into() });
     assert_eq!(verdict_for(&event, stop_answer()).await, BeforeToolVerdict::Stop { reason: "over".into() });

@@ -96,7 +96,7 @@ fn rules_are_parsed_in_all_forms() {
     let Action::Rule(rule) = &declared.hooks[1].action else { panic!("a rule") };
     assert_eq!((rule.decision_word(), rule.reason.as_str()), ("ask", "why"));
     let (declared, said) = diagnose_odd_hook(r#"{ "type": "rule", "name": "odd", "decision": "alow" }"#);
-    assert_snapshot!(said, @r#"settings.json:5:64: error: a rule's `decision` should be "deny", "ask" or "allow"; it counts as "deny"; expected "decision": "deny", "ask" or "allow""#);
+    assert_snapshot!(said, @r#"settings.json:5:64: error: a rule's `decision` should be "deny", "ask", "confine" or "allow"; it counts as "deny"; expected "decision": "deny", "ask", "confine" or "allow""#);
     let Action::Rule(rule) = &declared.hooks[1].action else { panic!("a rule") };
     assert_eq!((rule.decision_word(), rule.reason.as_str()), ("deny", "the rule `odd` says so"));
     let (_, said) =

@@ -13,6 +13,7 @@ fn claude_hook(kind: EventKind, role: HookRole) -> Hook {
         env: Vec::new(),
         dialect: Dialect::Claude,
         invocation: Invocation::analyse("h", &[]),
+        confinement: None,
     });
     hook.role = role;
     hook

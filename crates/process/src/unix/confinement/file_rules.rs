@@ -42,8 +42,19 @@ fn ruleset(plan: &ConfinementPlan) -> Result<RulesetCreated, RulesetError> {
         .scope(Scope::from_all(NEWEST_ABI))?
         .create()?
         .set_compatibility(CompatLevel::BestEffort);
-    let folders = PRIVATE_TEMP_DIRS.iter().copied().chain(["/dev/pts", "/dev/shm"]).map(Path::new);
-    for path in folders.filter(|path| path.is_dir()).chain(plan.writable.iter().map(AsRef::as_ref)) {
+    let is_private = |path: &&str| !plan.shares_folder(Path::new(path));
+    let temporary = PRIVATE_TEMP_DIRS.iter().copied().filter(is_private);
+    for path in temporary.chain(["/dev/pts", "/dev/shm"]).map(Path::new).filter(|path| path.is_dir()) {
+        rules = add_path(rules, path, change)?;
+    }
+    let in_writable = match plan.removable {
+        Some(_) => change & !(AccessFs::RemoveFile | AccessFs::RemoveDir),
+        None => change,
+    };
+    for path in &plan.writable {
+        rules = add_path(rules, path, in_writable)?;
+    }
+    for path in plan.removable.iter().flatten() {
         rules = add_path(rules, path, change)?;
     }
     for name in DEVICES {

@@ -5,6 +5,7 @@
 
 mod file_rules;
 mod init;
+mod intersection;
 mod kernel;
 mod mounts;
 mod placeholders;
@@ -38,8 +39,10 @@ const IDLE_POLL_INTERVAL: Duration = Duration::from_secs(60);
 /// What a confined command may do. All paths are absolute and contain no symbolic link.
 #[derive(Clone, Debug, Default)]
 pub struct ConfinementPlan {
-    /// Files and folders that may be changed, with all that is below them. They exist.
+    /// Files and folders that may be changed, with all that is below them. They exist. `/` is all of the disk.
     pub writable: Vec<PathBuf>,
+    /// Folders of the writable ones in which files may be removed; `None` for all of them.
+    pub removable: Option<Vec<PathBuf>>,
     /// Paths inside of the writable ones that may not be changed.
     ///
     /// One that does not exist can't be created: an empty placeholder of this kind takes its place meanwhile.
@@ -273,6 +276,11 @@ impl ConfinementPlan {
         // A folder above another one is covered first.
         self.read_only.sort_by_key(|path| path.components().count());
         Ok(placeholders)
+    }
+
+    /// Whether a folder for temporary files is the real one inside, because the command may change it.
+    fn shares_folder(&self, folder: &Path) -> bool {
+        self.writable.iter().any(|tree| folder.starts_with(tree))
     }
 
     fn namespaces(&self) -> i32 {

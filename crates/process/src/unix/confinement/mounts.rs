@@ -61,8 +61,10 @@ pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
         let devices = devices.collect::<io::Result<Vec<_>>>()?;
         let kept = kept_trees(plan)?;
         let root = open_tree(CWD, "/", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
-        add_mount_attributes(root.as_fd(), READ_ONLY_ATTRIBUTES)?;
-        for directory in PRIVATE_TEMP_DIRS.iter().filter(|path| Path::new(path).is_dir()) {
+        let is_all_writable = plan.shares_folder(Path::new("/"));
+        add_mount_attributes(root.as_fd(), if is_all_writable { COMMON_ATTRIBUTES } else { READ_ONLY_ATTRIBUTES })?;
+        let is_private = |path: &&&str| Path::new(path).is_dir() && !plan.shares_folder(Path::new(path));
+        for directory in PRIVATE_TEMP_DIRS.iter().filter(is_private) {
             mount_tmpfs(directory, c"mode=1777")?;
         }
         mount_devices(devices)?;
@@ -83,8 +85,11 @@ pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
 
 /// Copies the writable trees, and the trees that a private folder would cover, higher ones first.
 fn kept_trees(plan: &ConfinementPlan) -> io::Result<Vec<(DetachedMount, u64)>> {
-    let is_covered = |path: &&PathBuf| PRIVATE_TEMP_DIRS.iter().any(|dir| path.starts_with(dir));
-    let writable = plan.writable.iter().map(|path| (path, COMMON_ATTRIBUTES));
+    let is_private = |dir: &&&str| !plan.shares_folder(Path::new(dir));
+    let is_covered = |path: &&PathBuf| PRIVATE_TEMP_DIRS.iter().filter(is_private).any(|dir| path.starts_with(dir));
+    // The root is writable where it is.
+    let below_root = plan.writable.iter().filter(|path| path.as_path() != Path::new("/"));
+    let writable = below_root.map(|path| (path, COMMON_ATTRIBUTES));
     let visible = plan.visible.iter().filter(is_covered).map(|path| (path, READ_ONLY_ATTRIBUTES));
     let mut kept: Vec<(&PathBuf, u64)> = writable.chain(visible).collect();
     kept.sort_by_key(|(path, attributes)| (path.components().count(), *attributes));
@@ -112,16 +117,17 @@ fn hide(paths: &[PathBuf]) -> io::Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
-    let cover = Path::new(PRIVATE_TEMP_DIRS[0]).join(".hookwright-hidden");
-    drop(fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(&cover)?);
+    // That folder is always private.
+    let cover = Path::new("/dev/shm/.hookwright-hidden");
+    drop(fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(cover)?);
     for path in paths {
         if fs::symlink_metadata(path)?.is_dir() {
             mount("hidden", path, "tmpfs", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, c"mode=0")?;
         } else {
-            DetachedMount::copy(&cover)?.attach_at(path, READ_ONLY_ATTRIBUTES)?;
+            DetachedMount::copy(cover)?.attach_at(path, READ_ONLY_ATTRIBUTES)?;
         }
     }
-    fs::remove_file(&cover)
+    fs::remove_file(cover)
 }
 
 /// Gives the namespace a `/dev` of its own, with terminals of its own.

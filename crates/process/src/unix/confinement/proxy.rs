@@ -61,13 +61,32 @@ impl std::fmt::Display for AllowedHost {
 }
 
 impl AllowedHost {
+    /// Whether this host allows everything that the other one allows.
+    pub(super) fn covers(&self, other: &AllowedHost) -> bool {
+        let is_port_covered = match (self.port, other.port) {
+            (None, Some(port)) => DEFAULT_PORTS.contains(&port),
+            (ours, theirs) => ours == theirs,
+        };
+        let is_name_covered = match (self.name.strip_prefix("*."), other.name.strip_prefix("*.")) {
+            (Some(parent), Some(name)) => name == parent || is_below(name, parent),
+            (Some(parent), None) => is_below(&other.name, parent),
+            (None, _) => self.name == other.name,
+        };
+        is_port_covered && is_name_covered
+    }
+
     fn matches(&self, host: &str, port: u16) -> bool {
         let is_named = match self.name.strip_prefix("*.") {
-            Some(parent) => host.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+            Some(parent) => is_below(host, parent),
             None => self.name == host,
         };
         is_named && self.port.map_or(DEFAULT_PORTS.contains(&port), |allowed| allowed == port)
     }
+}
+
+/// Whether a name lies below another one: `a.b.c` below `b.c`.
+fn is_below(name: &str, parent: &str) -> bool {
+    name.strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.'))
 }
 
 /// The hosts that were refused, with how often.
