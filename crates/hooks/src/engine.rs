@@ -496,7 +496,7 @@ impl HookEngine {
 /// Merges the answers of the hooks that ran into the event's outcome.
 fn build_outcome<E: Event>(ran: Vec<HookRun>) -> Outcome<E::Verdict> {
     let (mut merged, conflicts) = merge(ran.iter().map(|one| (one.report.hook.as_str(), &one.report.answer)));
-    if !merged.answer.stop && merged.answer.decision == Some(Decision::Allow) {
+    if !merged.answer.stop && matches!(merged.answer.decision, Some(Decision::Allow | Decision::Confine)) {
         merged.approved_by = ran.iter().filter(|one| one.approves).map(|one| one.report.hook.clone()).collect();
     }
     let guards: Vec<&HookRun> = ran.iter().filter(|one| one.is_guard_denial()).collect();

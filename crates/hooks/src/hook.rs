@@ -187,6 +187,7 @@ impl Hook {
             }
         }
         match self.approval_bounds() {
+            Some(only) if self.is_confining_rule() => only.contain_commands(effects).then_some(reason),
             Some(only) => only.contain(effects, place).then_some(reason),
             None => Some(reason),
         }
@@ -223,6 +224,10 @@ impl Hook {
             Action::Rule(rule) => rule.confinement.as_ref(),
             action => action.command().and_then(|command| command.confinement.as_ref()),
         }
+    }
+
+    fn is_confining_rule(&self) -> bool {
+        matches!(&self.action, Action::Rule(rule) if rule.decision == Decision::Confine)
     }
 
     /// The `only` of a rule that approves calls.
@@ -463,7 +468,7 @@ pub struct RuleAction {
     pub reason: String,
     /// Whether the rule matches calls whose effects are uncertain: `"certain": false`.
     pub(crate) matches_uncertain: bool,
-    /// The bounds within which a rule that allows approves calls; other rules have none.
+    /// The bounds within which a rule that allows or confines approves calls; other rules have none.
     pub only: Option<EffectBounds>,
 }
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, schema_for};
 use serde_json::{Map, Value, json};
 
+use crate::confinement::ConfinementProfile;
 use crate::event::input;
 use crate::event::model_api::{LlmRequestPatch, LlmResponse, ToolConfig};
 use crate::event::{EVENTS, EventKind, HookCapability, MatcherSubject};
-use crate::confinement::ConfinementProfile;
 use crate::on_error::FailureAction;
 
 /// A group of hooks and when they run.

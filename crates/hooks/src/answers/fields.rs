@@ -264,7 +264,8 @@ impl FieldReader {
         let raw = specific.get("confine").filter(|raw| raw.get() != "null")?;
         serde_json::from_str(raw.get())
             .map_err(|error| {
-                let text = format!("`hookSpecificOutput.confine` is not a profile: {error}; nothing is allowed instead");
+                let text =
+                    format!("`hookSpecificOutput.confine` is not a profile: {error}; nothing is allowed instead");
                 self.problems.push(RunProblem { cause: Some(FailureCause::Output), text });
             })
             .ok()

@@ -290,8 +290,13 @@ mod tests {
     }
 
     fn any_answer() -> impl Strategy<Value = Answer> {
-        let decision =
-            prop_oneof![Just(None), Just(Some(Decision::Allow)), Just(Some(Decision::Confine)), Just(Some(Decision::Ask)), Just(Some(Decision::Deny))];
+        let decision = prop_oneof![
+            Just(None),
+            Just(Some(Decision::Allow)),
+            Just(Some(Decision::Confine)),
+            Just(Some(Decision::Ask)),
+            Just(Some(Decision::Deny))
+        ];
         (decision, prop::bool::weighted(0.2), prop::option::of("[a-z]{1,4}"))
             .prop_map(|(decision, stop, reason)| Answer { decision, stop, reason, ..Answer::default() })
     }

@@ -264,6 +264,16 @@ fn read_rule(
     };
     let only = match decision {
         Decision::Allow => Some(read_approval(read, layer, kind, object, when)?),
+        Decision::Confine if last_property(object, "only").is_some() => {
+            let only = read_approval(read, layer, kind, object, when)?;
+            if !only.has_only_commands() {
+                let text = "`only` of a rule that confines has `commands` and nothing else; this rule does not load";
+                let wrong = read.error_at(object.range, text);
+                read.report(wrong.help("`confine` says what the commands may do"));
+                return None;
+            }
+            Some(only)
+        }
         Decision::Confine | Decision::Ask | Decision::Deny => {
             if let Some(property) = last_property(object, "only") {
                 let wrong =
@@ -313,7 +323,8 @@ pub(super) fn read_confine(read: &mut NodeReader<'_>, object: &Object<'_>) -> Op
     }
     let json = when::compact_json(&property.value);
     Some(serde_json::from_str(&json).unwrap_or_else(|error| {
-        let wrong = read.error(&property.value, format!("`confine` is not a profile: {error}; nothing is allowed instead"));
+        let wrong =
+            read.error(&property.value, format!("`confine` is not a profile: {error}; nothing is allowed instead"));
         read.report(wrong.expected(r#"expected { "writes": ["**"], "noReads": ["**/.env"], "network": "none" }"#));
         ConfinementProfile::default()
     }))

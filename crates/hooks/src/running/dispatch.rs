@@ -494,7 +494,8 @@ impl EventDispatch {
             reading.answer.tool_input = None;
         }
         report_dropped_output(&finished, &mut reading);
-        let approves = hook.approval_bounds().is_some() && reading.answer.decision == Some(Decision::Allow);
+        let may_run = matches!(reading.answer.decision, Some(Decision::Allow | Decision::Confine));
+        let approves = hook.approval_bounds().is_some() && may_run;
         let mut report = self.build_report(hook, id, input.len(), finished, &mut reading);
         report.answer.suppress_output |= report.answer.redact_input;
         // Another hook, or this one, may still withhold the content of this event from all records.

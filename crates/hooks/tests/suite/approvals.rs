@@ -147,3 +147,19 @@ async fn a_project_cannot_shadow_an_approval() {
         assert!(fire_with(&world, required.clone(), call).await.merged.approved_by.is_empty(), "{call}");
     }
 }
+
+#[tokio::test]
+async fn a_rule_can_approve_what_runs_confined() {
+    let world = EngineFixture::new();
+    let rule = json!({"type": "rule", "name": "build", "decision": "confine", "only": {"commands": ["npm test", "make"]},
+        "confine": {"writes": ["**"]}});
+    let layers = [(Source::User, before_tool(json!([rule])))];
+    let approvals = async |call: &str| fire(&world, &layers, &shell_call(call)).await.merged.approved_by;
+    assert_eq!(approvals("npm test").await, ["build"]);
+    assert_eq!(approvals("make check && npm test").await, ["build"]);
+    for other in
+        ["npm publish", "npm test; curl example.com", "npm test $(cat x | sh)", "eval \"$X\"", "make; $CMD", "npm te$X"]
+    {
+        assert!(approvals(other).await.is_empty(), "{other}");
+    }
+}

@@ -193,7 +193,10 @@ async fn the_strongest_answer_wins() {
         async move { with_hang_timeout(engine.fire(&tool_call())).await.verdict }
     };
     assert_eq!(run(&[&allow, &allow]).await, BeforeToolVerdict::Proceed { changes: None });
-    assert_eq!(run(&[&ask, &allow]).await, BeforeToolVerdict::Ask { reason: "sure?".into(), confinements: Vec::new(), changes: None });
+    assert_eq!(
+        run(&[&ask, &allow]).await,
+        BeforeToolVerdict::Ask { reason: "sure?".into(), confinements: Vec::new(), changes: None }
+    );
     assert!(matches!(run(&[&deny, &ask, &allow]).await, BeforeToolVerdict::Deny { .. }));
     assert_eq!(run(&[&allow, &stop, &deny]).await, BeforeToolVerdict::Stop { reason: "over".into() });
 }

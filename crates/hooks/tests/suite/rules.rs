@@ -36,7 +36,10 @@ async fn a_rule_answers_without_a_program() {
     assert!(outcome.runs.is_empty());
     let ask = rule_hook(json!({"commands": ["git push"]}), json!({"decision": "ask", "reason": "really?"}));
     let outcome = fire_call(&world, &ask, "cd x && git push").await;
-    assert_eq!(outcome.verdict, BeforeToolVerdict::Ask { reason: "really?".into(), confinements: Vec::new(), changes: None });
+    assert_eq!(
+        outcome.verdict,
+        BeforeToolVerdict::Ask { reason: "really?".into(), confinements: Vec::new(), changes: None }
+    );
     let everything = json!({"type": "rule", "decision": "deny"});
     assert_eq!(deny_reason(&fire_call(&world, &everything, "ls").await), "a rule of this configuration says so");
 }
@@ -52,7 +55,10 @@ async fn a_guard_rule_confines_uncertain_calls() {
         panic!("{:?}", outcome.verdict)
     };
     assert_eq!(*told, reason);
-    assert_eq!((&*confinements[0].hook, &*confinements[0].profile.writes), ("r", &["/**".to_owned(), "!src/**".to_owned()][..]));
+    assert_eq!(
+        (&*confinements[0].hook, &*confinements[0].profile.writes),
+        ("r", &["/**".to_owned(), "!src/**".to_owned()][..])
+    );
     assert_proceeds(&fire_call(&world, &guard, "cat $X").await);
     // Other rules let it pass, unless they match uncertain calls.
     assert_proceeds(&fire_call(&world, &rule_hook(json!({"writes": ["src/**"]}), json!({})), "make").await);

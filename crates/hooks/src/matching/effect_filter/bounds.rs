@@ -77,6 +77,23 @@ impl EffectBounds {
     }
 }
 
+impl EffectBounds {
+    /// Whether `commands` is the only list.
+    pub(crate) fn has_only_commands(&self) -> bool {
+        let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
+        let EffectFilterSpec { privileged, flows, commands, .. } = &*self.0;
+        let paths = [reads, writes, deletes].iter().all(|list| list.is_none());
+        let texts = [network, repository, services, processes].iter().all(|list| list.is_none());
+        paths && texts && flows.is_none() && !privileged && commands.is_some()
+    }
+
+    /// Whether every command that is known to run is listed. A confinement is what keeps the others.
+    pub(crate) fn contain_commands(&self, effects: &Effects) -> bool {
+        let listed = |one: &Command| self.0.commands.as_ref().is_some_and(|patterns| contains_command(patterns, one));
+        !self.0.matches_all && !effects.commands.is_empty() && effects.commands.iter().all(listed)
+    }
+}
+
 /// Whether `folder/**` contains the folder itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum FolderItself {

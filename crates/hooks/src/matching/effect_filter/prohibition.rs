@@ -15,9 +15,30 @@ enum Precision {
 
 /// Services that a command reaches through the network or a socket, and in no other way.
 const REMOTE_SERVICES: [&str; 24] = [
-    "auth0", "aws", "azure", "charts", "cloudflare", "crates", "digitalocean", "docker", "fly", "gcp", "github", "gitlab",
-    "goproxy", "hetzner", "kubernetes", "mongodb", "mysql", "npm", "object-storage", "postgresql", "pypi", "redis",
-    "rubygems", "systemd",
+    "auth0",
+    "aws",
+    "azure",
+    "charts",
+    "cloudflare",
+    "crates",
+    "digitalocean",
+    "docker",
+    "fly",
+    "gcp",
+    "github",
+    "gitlab",
+    "goproxy",
+    "hetzner",
+    "kubernetes",
+    "mongodb",
+    "mysql",
+    "npm",
+    "object-storage",
+    "postgresql",
+    "pypi",
+    "redis",
+    "rubygems",
+    "systemd",
 ];
 
 type ForbidList = fn(&EffectFilter, &mut ConfinementProfile) -> Result<Precision, UnenforceableLine>;
@@ -218,7 +239,10 @@ mod tests {
         assert_eq!(profile(r#"{"writes": [".env", "src/**"]}"#).writes, [ALL_PATHS, "!.env", "!src/**"]);
         assert_eq!(profile(r#"{"deletes": ["!**"]}"#).deletes, Some(vec!["**".to_owned()]));
         assert_eq!(profile(r#"{"deletes": ["docs/**"]}"#).writes, [ALL_PATHS, "!docs/**"]);
-        assert_eq!(profile(r#"{"reads": ["**/.env*", "!**/.env.example"]}"#).no_reads, ["**/.env*", "!**/.env.example"]);
+        assert_eq!(
+            profile(r#"{"reads": ["**/.env*", "!**/.env.example"]}"#).no_reads,
+            ["**/.env*", "!**/.env.example"]
+        );
         assert!(!profile(r#"{"writes": ["x"]}"#).unix_sockets);
     }
 

@@ -52,7 +52,8 @@ impl NetworkAccess {
             (Loopback, _) | (_, Loopback) => Loopback,
             (All, rest) | (rest, All) => rest,
             (Hosts(ours), Hosts(theirs)) => {
-                let mut both: Vec<_> = ours.iter().filter(|host| theirs.iter().any(|other| other.covers(host))).collect();
+                let mut both: Vec<_> =
+                    ours.iter().filter(|host| theirs.iter().any(|other| other.covers(host))).collect();
                 both.extend(theirs.iter().filter(|host| ours.iter().any(|other| other.covers(host))));
                 let mut hosts = Vec::new();
                 for host in both {
