@@ -3,9 +3,11 @@
 //! Calls of the model start here; calls that a prompt brings along start in `prompt_tools.rs`.
 
 mod admit;
+mod confine;
 mod end;
 pub(crate) mod prompt_tools;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -26,6 +28,7 @@ use crate::scope::TurnScope;
 use crate::services::Services;
 use crate::subagent::SubAgentDelegate;
 use crate::web_search::ModelWebSearch;
+use confine::CallConfinement;
 use end::{CompletedCall, append_text, failed_call};
 use prompt_tools::{UserConsent, Visibility};
 
@@ -108,6 +111,10 @@ struct ToolInvocation<'a> {
     allowed_path: Option<PathBuf>,
     /// The file change that the user saw and approved.
     approved_diff: Option<Arc<FileDiff>>,
+    /// What hooks want the command to be kept to.
+    confinement: CallConfinement,
+    /// The words that stand before the command's own so that it runs confined.
+    confinement_words: Arc<[OsString]>,
     scope: &'a TurnScope,
 }
 
@@ -225,6 +232,8 @@ impl<'a> ToolInvocation<'a> {
             decision: None,
             allowed_path: None,
             approved_diff: None,
+            confinement: CallConfinement::default(),
+            confinement_words: Arc::default(),
             scope,
         }
     }
@@ -234,6 +243,7 @@ impl<'a> ToolInvocation<'a> {
         ToolContext {
             workspace: self.workspace.clone(),
             approved_diff: self.approved_diff.clone(),
+            confinement_words: self.confinement_words.clone(),
             ..self.services.call_context()
         }
     }

@@ -16,6 +16,7 @@ pub mod checkpoint;
 mod chunk_buffer;
 pub mod commands;
 mod compress;
+mod confiner;
 pub mod context;
 mod event;
 mod event_channel;
@@ -45,6 +46,7 @@ pub use approval::{
     ApprovalDecision, ApprovalSubject, Approvals, FlagEffect, Permission, ToolLimits, session_grant_scope,
 };
 pub use background_hooks::BackgroundHookTasks;
+pub use confiner::{CommandConfiner, digest as confinement_digest, protect_files};
 pub use event::{
     AgentEvent, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision, CallError, CallNumber, GuardTrustReply,
     SessionActivity, ToolEnd, ToolStart, TurnEnd, TurnEndSeverity,

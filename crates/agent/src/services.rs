@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_hooks::{
     Event, EventKind, HookEngine, HookInput, HookMessage, Observer, Outcome, PathResolver, RunContext, RunReport,
     RunStart,
@@ -74,6 +75,8 @@ pub struct Services {
     pub compression_threshold: f64,
     /// The number of tokens at which the history is compressed, if that is lower.
     pub compression_target: Option<u32>,
+    /// The launcher of confined commands; without one, what should run confined needs approval.
+    pub confiner: Option<Arc<dyn ConfinementLauncher>>,
 }
 
 impl Services {

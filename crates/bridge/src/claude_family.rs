@@ -244,6 +244,8 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
                 // than hooks did.
                 if host == Host::Codex {
                     answer.set_specific("permissionDecision", "allow");
+                } else if !verdict.approved_by.is_empty() {
+                    write_approval(host, &verdict.approved_by, answer);
                 }
                 answer.set_specific("updatedInput", input.clone());
             } else if !verdict.approved_by.is_empty() && row.can(HookCapability::Approve) {

@@ -34,6 +34,8 @@ fn describe_consequence(power: HookCapability, can_deny: bool) -> &'static str {
         (HookCapability::Deny, _) => "a deny has no effect",
         (HookCapability::Ask, true) => "asking the user becomes a deny",
         (HookCapability::Ask, false) => "asking the user has no effect",
+        (HookCapability::Confine, true) => "confining a call becomes a question or a deny",
+        (HookCapability::Confine, false) => "confining a call has no effect",
         (HookCapability::Stop, true) => "stopping the agent becomes a deny",
         (HookCapability::Stop, false) => "stopping the agent has no effect",
         (HookCapability::RewriteInput, true) => "changed arguments become a deny",

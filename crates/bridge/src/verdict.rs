@@ -26,6 +26,13 @@ impl HostVerdict {
         verdict
     }
 
+    /// Approves a call whose only change is that it runs confined, if rules approve it as such.
+    pub fn approve_confined(&mut self, host_event: &HostEvent, merged: &[MergedAnswer]) {
+        let input = self.input.take();
+        self.approved_by = approvals(host_event, merged, self);
+        self.input = input;
+    }
+
     /// Adds an answer to a permission request: only a denial counts, because the user is being asked and changes were
     /// made before.
     fn add_recheck(&mut self, merged: &MergedAnswer) {
@@ -102,6 +109,9 @@ impl HostVerdict {
         let can = |power| host_event.info.is_some_and(|row| row.can(power));
         for one in merged {
             let answer = &one.answer;
+            if answer.decision == Some(Decision::Confine) {
+                self.downgrades.push(VerdictDowngrade { requested: "confine", applied: "ask" });
+            }
             let wanted = [
                 (answer.tail_call.is_some(), HookCapability::TailCall, "tail call"),
                 (answer.clear_context, HookCapability::ClearContext, "clear the context"),
@@ -161,7 +171,8 @@ fn ruling_of(merged: &MergedAnswer) -> (Ruling, String) {
     match merged.answer.decision {
         _ if merged.answer.stop => (Ruling::Stop, merged.stop_text()),
         Some(Decision::Deny) => (Ruling::Deny, merged.reason_text()),
-        Some(Decision::Ask) => (Ruling::Ask, merged.reason_text()),
+        // What is still to be confined here could not be: the user decides whether it runs without.
+        Some(Decision::Ask | Decision::Confine) => (Ruling::Ask, merged.reason_text()),
         Some(Decision::Allow) | None => (Ruling::Pass, String::new()),
     }
 }

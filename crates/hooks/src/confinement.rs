@@ -15,7 +15,7 @@ mod path_pattern;
 mod tests;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -197,6 +197,34 @@ pub struct ConfinementPlace<'a> {
     pub project: &'a Path,
     /// The home directory (`~/`).
     pub home: Option<&'a Path>,
+}
+
+/// What a command is to be kept to: profiles, all of which count, and the folders that their patterns are relative to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ConfinementRequest {
+    /// The folder of relative patterns.
+    pub project: PathBuf,
+    /// The home directory (`~/`).
+    pub home: Option<PathBuf>,
+    /// The profiles.
+    pub profiles: Vec<ConfinementProfile>,
+}
+
+impl ConfinementRequest {
+    /// The folders that the patterns are relative to.
+    pub fn place(&self) -> ConfinementPlace<'_> {
+        ConfinementPlace { project: &self.project, home: self.home.as_deref() }
+    }
+}
+
+/// Starts commands confined.
+pub trait ConfinementLauncher: std::fmt::Debug + Send + Sync {
+    /// Returns the words that stand before a command's own so that it runs confined.
+    ///
+    /// # Errors
+    /// Why this machine cannot keep a command to all of it.
+    fn launch_words(&self, request: &ConfinementRequest) -> Result<Vec<OsString>, String>;
 }
 
 /// A line of a profile that cannot be enforced.

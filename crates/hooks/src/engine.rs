@@ -415,6 +415,11 @@ impl HookEngine {
         self.update(|registry| registry.set_enabled(name, enabled))
     }
 
+    /// The user's home directory in the environment of hooks.
+    pub fn home_dir(&self) -> Option<PathBuf> {
+        self.runners().home_dir()
+    }
+
     /// The session that events belong to; its paths are current if its directory has been moved.
     pub fn session(&self) -> Arc<Session> {
         self.session_snapshot().session().clone()

@@ -48,6 +48,8 @@ pub struct ToolContext {
     pub memory_file: Option<PathBuf>,
     /// The change that the user has approved; the call makes exactly this change or none.
     pub approved_diff: Option<Arc<FileDiff>>,
+    /// The words that stand before a command's own so that it runs confined; empty if it does not.
+    pub confinement_words: Arc<[OsString]>,
 }
 
 impl ToolContext {
@@ -69,6 +71,7 @@ impl ToolContext {
             delegation: None,
             memory_file: None,
             approved_diff: None,
+            confinement_words: Arc::default(),
         }
     }
 }

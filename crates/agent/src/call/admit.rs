@@ -47,6 +47,9 @@ impl ToolInvocation<'_> {
         }
         let (tool, opinion) = judged?;
         self.approve(&tool, opinion).await?;
+        if let Err(why) = self.prepare_confinement().await {
+            return Err(self.reject(format!("Tool execution blocked: the command can't be confined: {why}")));
+        }
         if self.scope.is_cancelled() {
             return Err(Box::new(cancelled_call()));
         }
@@ -103,27 +106,55 @@ impl ToolInvocation<'_> {
             requested_by: self.requested_by,
         };
         let outcome = self.services.fire_with_paths(&event, self.path_resolver(), self.scope).await;
+        let is_undecided = is_redaction_undecided(&outcome);
         let answer = &outcome.merged.answer;
         let nothing_in_their_place = answer.redact_input && answer.tool_input.is_none();
         // A call that not all hooks have judged does not run, and its arguments are
         // redacted, as a hook might have asked for it.
         let is_cut_short =
             self.scope.is_cancelled() && has_hooks_for(self.services, &self.tools, EventKind::BeforeTool, &self.name);
-        if is_cut_short || is_redaction_undecided(&outcome) {
+        if is_cut_short || is_undecided {
             self.redact(None);
         } else if answer.redact_input {
             self.redact(answer.tool_input.as_ref());
         }
+        let merged = outcome.merged;
+        self.confinement.add(Vec::new(), merged.enforced);
+        let demand = |reason| HookOpinion {
+            demand: Some(ApprovalDemand { hooks: merged.decided_by.clone(), reason }),
+            approved_by: Vec::new(),
+        };
         let (opinion, changes) = match outcome.verdict {
             BeforeToolVerdict::Proceed { changes } => {
-                (HookOpinion { demand: None, approved_by: outcome.merged.approved_by }, changes)
+                (HookOpinion { demand: None, approved_by: merged.approved_by }, changes)
             }
-            BeforeToolVerdict::Ask { reason, changes } => {
-                let demand = ApprovalDemand { hooks: outcome.merged.decided_by, reason };
-                (HookOpinion { demand: Some(demand), approved_by: Vec::new() }, changes)
+            BeforeToolVerdict::Confine { reason, confinements, changes } => {
+                let before = self.confinement.clone();
+                self.confinement.add(confinements, Vec::new());
+                let opinion = match self.check_confinement().await {
+                    Ok(()) => HookOpinion { demand: None, approved_by: merged.approved_by },
+                    // The user decides whether it runs without.
+                    Err(why) => {
+                        self.confinement = before;
+                        demand(format!("{reason}; it can't be confined: {why}"))
+                    }
+                };
+                (opinion, changes)
+            }
+            BeforeToolVerdict::Ask { reason, confinements, changes } => {
+                let before = self.confinement.clone();
+                self.confinement.add(confinements, Vec::new());
+                let reason = match self.check_confinement().await {
+                    Ok(()) => reason,
+                    Err(why) => {
+                        self.confinement = before;
+                        format!("{reason}; it can't be confined: {why}")
+                    }
+                };
+                (demand(reason), changes)
             }
             BeforeToolVerdict::Deny { reason } => {
-                tracing::debug!(by = "hooks", hooks = outcome.merged.decided_by.join(", "), "refused: {reason}");
+                tracing::debug!(by = "hooks", hooks = merged.decided_by.join(", "), "refused: {reason}");
                 self.replace_with_redacted();
                 self.decision = Some(CallDecision::Reject);
                 return Err(Box::new(failed_call(

@@ -18,6 +18,9 @@ use crate::approval::ApprovalSubject;
 /// The folders whose content is protected anywhere: a session may be started there later.
 const PROTECTED_FOLDERS: [&str; 2] = [".gemini", ".hookwright"];
 
+/// How many single files are protected in a confined command: each of them is a mount.
+const MAX_CONFINED_FILES: usize = 200;
+
 /// The paths that no tool changes without approval.
 #[derive(Debug, Default)]
 pub struct ProtectedPaths {
@@ -74,6 +77,17 @@ impl ProtectedPaths {
             memory_file: paths.user_dir.join("GEMINI.md"),
             globs: ProtectedGlobs::new(loaded),
         }
+    }
+
+    /// Returns the protected files and folders of the project and the home directory that a confined command must not
+    /// change, without those in a folder that is among them.
+    pub(crate) fn confined_paths(&self, project: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+        let is_near = |path: &&PathBuf| path.starts_with(project) || home.is_some_and(|home| path.starts_with(home));
+        let folders: Vec<&PathBuf> = self.folders.iter().filter(is_near).collect();
+        let is_loose = |path: &&PathBuf| !folders.iter().any(|folder| path.starts_with(folder));
+        let mut files: Vec<&PathBuf> = self.files.iter().filter(is_near).filter(is_loose).collect();
+        files.sort();
+        folders.iter().copied().chain(files.into_iter().take(MAX_CONFINED_FILES)).cloned().collect()
     }
 
     /// Returns the protected file that a call would change, as far as its arguments tell.

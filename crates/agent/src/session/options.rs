@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hookwright_hooks::UnarmedGuard;
+use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_model::{ModelError, ReplayError, ReplayOrder};
 use hookwright_settings::{
     ApprovalMode, ExtensionChoice, LoadOptions, LoadedConfig, ModelConnection, ProcessEnv, TrustOverride, load,
@@ -58,6 +59,8 @@ pub struct SessionOptions {
     pub log: Option<PathBuf>,
     /// The host of terminals for commands; without one, commands have no terminal.
     pub consoles: Option<Arc<dyn ConsoleHost>>,
+    /// The launcher of confined commands; without one, what should run confined needs approval.
+    pub confiner: Option<Arc<dyn ConfinementLauncher>>,
 }
 
 /// Whether hooks run.

@@ -126,6 +126,7 @@ pub(super) fn prepare_agent(
         budget: RequestBudget::new(loaded.settings.model.max_session_turns, loaded.settings.model.max_prompt_turns),
         compression_threshold: loaded.settings.model.compression_threshold,
         compression_target: loaded.settings.model.compression_target,
+        confiner: options.confiner.clone(),
         model: Arc::new(model),
     };
     services

@@ -10,9 +10,12 @@ pub(crate) struct RunArgs {
     /// Start from a named profile; further options add to it.
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) profile: Option<RunProfile>,
-    /// Read the profile from a JSON file; further options add to it.
+    /// Read the profile from a JSON file, or several profiles that all count; further options add to a single one.
     #[arg(long, value_name = "FILE", conflicts_with = "profile")]
     pub(crate) plan: Option<PathBuf>,
+    /// Run the shell command that this environment variable holds.
+    #[arg(long, value_name = "VARIABLE", hide = true, conflicts_with = "command")]
+    pub(crate) command_from: Option<String>,
     /// Paths that may be changed: `folder/**`, a single path, or `!path` for an exception.
     #[arg(long, value_name = "GLOB", num_args = 1.., allow_hyphen_values = false)]
     pub(crate) writes: Vec<String>,
@@ -44,7 +47,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) explain: bool,
     /// The command and its arguments.
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "explain")]
+    #[arg(last = true, value_name = "COMMAND", required_unless_present_any = ["explain", "command_from"])]
     pub(crate) command: Vec<OsString>,
 }
 

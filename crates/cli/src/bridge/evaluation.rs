@@ -17,6 +17,7 @@ use hookwright_settings::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::confinement::confine_calls;
 use super::trace::BridgeTraceLine;
 use super::{BridgeReply, BridgeRequest, project_root, refusal};
 
@@ -25,7 +26,7 @@ const HOOK_KILL_GRACE_PERIOD: Duration = Duration::from_millis(200);
 
 /// Which hooks of a configuration run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HookSelection {
+pub(super) enum HookSelection {
     All,
     /// Only the project's guards: the other hooks have run already.
     ProjectGuards,
@@ -90,12 +91,20 @@ fn evaluate_in_project(
         Ok(outcomes) => outcomes,
         Err(words) => return refusal(call, host_event.info, words),
     };
-    let merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
-    let merged_verdict = HostVerdict::from_merged(host_event, &merged);
+    let mut merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
+    let is_confined = confine_calls(host_event, loaded, call.world, selection, &mut merged);
+    let mut merged_verdict = HostVerdict::from_merged(host_event, &merged);
+    if is_confined {
+        merged_verdict.approve_confined(host_event, &merged);
+    }
     let mut verdict = if verdict.ruling == Ruling::Pass { merged_verdict } else { verdict };
     let left_out = untrusted_hook_notes(host_event, loaded, verdict.ruling);
     let mut line = BridgeTraceLine::new(verdict.ruling, verdict.reason.clone());
     line.add_untrusted_hooks(&left_out);
+    if is_confined {
+        let profiles = merged.iter().flat_map(|one| one.confinements.iter().chain(&one.enforced));
+        line.add_confinement(&profiles.flat_map(|one| one.profile.limits()).collect::<Vec<_>>());
+    }
     for words in &left_out {
         let message = verdict.message.get_or_insert_default();
         *message = if message.is_empty() { words.clone() } else { format!("{message}\n{words}") };

@@ -6,6 +6,7 @@
 //! evaluation has not ended by then. `hookwright-bridge` has the dialects; the steps here are `stdin` → `delegation` →
 //! `project_root` → `evaluation` → the answer, and a line of the `trace`.
 
+mod confinement;
 mod delegation;
 mod evaluation;
 mod project_root;
@@ -165,10 +166,11 @@ fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, s
 }
 
 fn answer_call(call: &BridgeRequest<'_>) -> BridgeReply {
-    let payload = match stdin::read(call.deadline(call.entry_event_row())).and_then(|bytes| payload::read(&bytes)) {
+    let mut payload = match stdin::read(call.deadline(call.entry_event_row())).and_then(|bytes| payload::read(&bytes)) {
         Ok(payload) => payload,
         Err(error) => return answer_unreadable(call, &error),
     };
+    confinement::unwrap_commands(&mut payload, call.world);
     if let Some(other) = delegation::delegate_host(call, &payload) {
         return BridgeReply { response: HostResponse::default(), trace_line: BridgeTraceLine::delegated(other) };
     }

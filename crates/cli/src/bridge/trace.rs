@@ -77,6 +77,11 @@ impl BridgeTraceLine {
         }
     }
 
+    /// Adds what a call is kept to.
+    pub(super) fn add_confinement(&mut self, limits: &[String]) {
+        self.set("confined", limits);
+    }
+
     /// Adds the runs of hooks.
     pub(super) fn add_runs(&mut self, runs: &[&RunReport]) {
         let run = |run: &&RunReport| {

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use hookwright_settings::ProcessEnv;
+use hookwright_agent::CommandConfiner;
+use hookwright_settings::{ConfigPaths, ProcessEnv};
 
 use crate::args::{self, CliCommand, RunArgs};
 use crate::exit;
@@ -47,27 +48,18 @@ impl std::fmt::Display for ConfinementSupport {
 
 /// Finds out by running a command confined.
 pub(crate) fn probe(world: &ProcessEnv) -> ConfinementSupport {
-    let problem = match std::env::current_exe() {
-        Err(error) => Some(error.to_string()),
-        Ok(program) => match run_probe(&program, world) {
-            Err(error) => Some(error.to_string()),
-            Ok(output) if output.status.success() => None,
-            Ok(output) => {
-                let text = String::from_utf8_lossy(&output.stderr).into_owned();
-                let line = text.lines().next().unwrap_or("it does not say why");
-                Some(output::one_line(line.trim_start_matches("error: ")))
-            }
-        },
+    let problem = match confiner(world) {
+        Some(confiner) => confiner.probe().err().map(|problem| output::one_line(&problem)),
+        None => Some("the path of this program is not known".to_owned()),
     };
     ConfinementSupport { problem }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the program has a time limit, and nothing survives it")]
-fn run_probe(program: &std::path::Path, world: &ProcessEnv) -> std::io::Result<std::process::Output> {
-    // It confines itself to a second, and ends with what it runs.
-    let args = ["run", "--time", "1", "--", "true"];
-    let env = world.env.iter().filter(|(name, _)| name == "PATH").cloned();
-    std::process::Command::new(program).args(args).current_dir("/").env_clear().envs(env).output()
+/// Returns the launcher of confined commands, which is this program.
+pub(crate) fn confiner(world: &ProcessEnv) -> Option<CommandConfiner> {
+    let path = world.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
+    let folder = ConfigPaths::new(world).user_dir.join("hookwright").join("confinement");
+    Some(CommandConfiner::new(std::env::current_exe().ok()?, folder, path))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -80,12 +72,15 @@ pub(crate) use linux::run;
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::ffi::OsString;
     use std::io::Write;
+    use std::path::Path;
 
     use anyhow::Context;
+    use hookwright_agent::confinement_digest;
     use hookwright_hooks::EnvRedaction;
     use hookwright_hooks::confinement::{
-        CompiledConfinement, ConfinementNetwork, ConfinementPlace, ConfinementProfile, compile, confined_environment,
+        CompiledConfinement, ConfinementNetwork, ConfinementProfile, ConfinementRequest, compile, confined_environment,
     };
     use hookwright_process::Exit;
     use hookwright_process::confinement::{
@@ -104,18 +99,23 @@ mod linux {
     pub(crate) fn run(args: &RunArgs) -> anyhow::Result<u8> {
         let world = ProcessEnv::from_process();
         let cwd = world.cwd.canonicalize().context("the current directory can't be used")?;
-        let place = ConfinementPlace { project: &cwd, home: world.home.as_deref() };
-        let compiled = compile(&[profile(args)?], place)?;
+        let request = request(args, &world, &cwd)?;
+        let compiled = compile(&request.profiles, request.place())?;
         if args.explain {
             let mut stdout = output::stdout();
             compiled.explain().iter().try_for_each(|line| writeln!(stdout, "{line}"))?;
             return Ok(exit::OK);
         }
-        let env = match args.keep_env {
+        let is_kept = args.keep_env || request.profiles.iter().all(|profile| profile.keep_env);
+        let mut env = match is_kept {
             true => world.env.clone(),
             false => confined_environment(&EnvRedaction::default(), world.env.clone()),
         };
-        let command = ConfinedCommand { words: &args.command, cwd: &cwd, env };
+        let words = match &args.command_from {
+            Some(variable) => take_command(&mut env, variable)?,
+            None => args.command.clone(),
+        };
+        let command = ConfinedCommand { words: &words, cwd: &cwd, env };
         match run_confined(&compiled.plan, &command) {
             Ok(end) => {
                 report(&compiled, &end)?;
@@ -134,13 +134,44 @@ mod linux {
         }
     }
 
-    fn profile(args: &RunArgs) -> anyhow::Result<ConfinementProfile> {
-        let mut profile = match (&args.plan, args.profile) {
-            (Some(path), _) => {
-                let text = hookwright_disk::read_text(path, MAX_PROFILE_BYTES)
-                    .with_context(|| format!("{}", path.display()))?;
-                serde_json::from_str(&text).with_context(|| format!("{} is not a profile", path.display()))?
+    /// Takes a shell command out of the environment.
+    fn take_command(env: &mut Vec<(OsString, OsString)>, variable: &str) -> anyhow::Result<Vec<OsString>> {
+        let at = env.iter().position(|(name, _)| name == variable).with_context(|| format!("{variable} is not set"))?;
+        let (_, text) = env.remove(at);
+        let path = env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
+        let has_bash = std::env::split_paths(&path).any(|folder| folder.join("bash").is_file());
+        Ok(vec![if has_bash { "bash" } else { "sh" }.into(), "-c".into(), text])
+    }
+
+    fn request(args: &RunArgs, world: &ProcessEnv, cwd: &Path) -> anyhow::Result<ConfinementRequest> {
+        let mut stored = None;
+        if let Some(path) = &args.plan {
+            let text =
+                hookwright_disk::read_text(path, MAX_PROFILE_BYTES).with_context(|| format!("{}", path.display()))?;
+            let digest = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| is_digest(stem));
+            anyhow::ensure!(
+                digest.is_none_or(|digest| digest == confinement_digest(text.as_bytes())),
+                "{} is not what its name says: it was changed",
+                path.display()
+            );
+            let wrong = || format!("{} is not a profile", path.display());
+            match serde_json::from_str::<serde_json::Value>(&text).with_context(wrong)? {
+                value if value.get("profiles").is_some() => return serde_json::from_value(value).with_context(wrong),
+                value => stored = Some(serde_json::from_value(value).with_context(wrong)?),
             }
+        }
+        let profiles = vec![profile(args, stored)];
+        Ok(ConfinementRequest { project: cwd.to_owned(), home: world.home.clone(), profiles })
+    }
+
+    /// Whether a file is named by the digest of its content.
+    fn is_digest(name: &str) -> bool {
+        name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    fn profile(args: &RunArgs, stored: Option<ConfinementProfile>) -> ConfinementProfile {
+        let mut profile = match (stored, args.profile) {
+            (Some(stored), _) => stored,
             (None, Some(RunProfile::Build)) => ConfinementProfile {
                 writes: vec!["**".to_owned()],
                 network: ConfinementNetwork::Loopback,
@@ -159,7 +190,7 @@ mod linux {
         profile.memory_mb = args.memory.or(profile.memory_mb);
         profile.processes = args.processes.or(profile.processes);
         profile.seconds = args.time.or(profile.seconds);
-        Ok(profile)
+        profile
     }
 
     /// Says what the command was kept from, if it failed or something is known to have been refused.

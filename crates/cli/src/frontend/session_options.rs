@@ -1,17 +1,21 @@
 //! Turns command-line flags into session options, and collects the facts that telemetry records about a session.
 
+use std::sync::Arc;
+
 use hookwright_agent::session::{
     BrokenSettingsPolicy, HookUse, SessionOptions, SessionView, UnarmedGuardsPolicy, proxy_from_env,
 };
 use hookwright_agent::{ApprovalMode, Interaction};
+use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_model::{Provider, ReplayOrder};
-use hookwright_settings::{ExtensionChoice, LoadedConfig, Notice, TrustOverride};
+use hookwright_settings::{ExtensionChoice, LoadedConfig, Notice, ProcessEnv, TrustOverride};
 
 use crate::args::{ApprovalModeArg, SessionArgs};
+use crate::commands::run::confiner;
 use crate::telemetry::{CollectorOptions, TelemetrySession};
 
 /// Returns the session options that the flags ask for.
-pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction) -> SessionOptions {
+pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction, world: &ProcessEnv) -> SessionOptions {
     let strict = args.fake_responses.clone().map(|file| (file, ReplayOrder::Strict));
     let fitting = args.fake_responses_non_strict.clone().map(|file| (file, ReplayOrder::ByMethod));
     SessionOptions {
@@ -43,6 +47,7 @@ pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction) -> Session
         checkpointing: args.checkpointing,
         log: crate::log::path(),
         consoles: None,
+        confiner: confiner(world).map(|confiner| Arc::new(confiner) as Arc<dyn ConfinementLauncher>),
     }
 }
 

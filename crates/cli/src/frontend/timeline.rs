@@ -23,6 +23,7 @@ pub(crate) fn summary(report: &RunReport) -> String {
         Some(Decision::Deny) if report.event == EventKind::AfterAgent => actions.push(reason("demanded a retry")),
         Some(Decision::Deny) => actions.push(reason("denied")),
         Some(Decision::Ask) => actions.push(reason("wants the user to decide")),
+        Some(Decision::Confine) => actions.push(reason("has it run confined")),
         Some(Decision::Allow) | None => {}
     }
     if let Some(input) = &answer.tool_input {
@@ -104,7 +105,7 @@ fn hook_line(report: &RunReport) -> String {
         _ if !report.succeeded() => WARN,
         _ if report.answer.stop => BAD,
         Some(Decision::Deny) => BAD,
-        Some(Decision::Ask) => WARN,
+        Some(Decision::Ask | Decision::Confine) => WARN,
         _ if summary_text == "no objection" => DIM,
         _ => GOOD,
     };

@@ -99,6 +99,13 @@ pub(crate) fn start_command(
     let variables = ctx.environment.get();
     let mut env = command_environment(&variables, &ctx.shell.pager, terminal.is_some()).into_iter();
     let (first, args) = shell_arguments(&shell, command, budget.max_command_processes);
+    let (first, args) = match ctx.confinement_words.split_first() {
+        Some((launcher, words)) => {
+            let shell = std::iter::once(first.as_os_str().to_owned());
+            (Path::new(launcher), words.iter().cloned().chain(shell).chain(args).collect())
+        }
+        None => (first, args),
+    };
     let mut program = ProgramSpec {
         path: first,
         name: first.file_name().unwrap_or(OsStr::new("sh")),

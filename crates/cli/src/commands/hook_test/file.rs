@@ -79,11 +79,12 @@ pub(crate) struct HookTestExpectation {
     pub(crate) stderr_contains: ExpectedTexts,
 }
 
-/// The merged decision, with `stop` besides allow, ask and deny.
+/// The merged decision, with `stop` besides allow, confine, ask and deny.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ExpectedDecision {
     Allow,
+    Confine,
     Ask,
     Deny,
     Stop,
@@ -93,6 +94,7 @@ impl ExpectedDecision {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             ExpectedDecision::Allow => "allow",
+            ExpectedDecision::Confine => "confine",
             ExpectedDecision::Ask => "ask",
             ExpectedDecision::Deny => "deny",
             ExpectedDecision::Stop => "stop",

@@ -109,7 +109,8 @@ pub(crate) fn exit_code(outcome: &Outcome<()>) -> u8 {
         _ if outcome.merged.answer.stop => exit::DENIED,
         Some(Decision::Deny) => exit::DENIED,
         Some(Decision::Ask) => exit::ASK,
-        Some(Decision::Allow) | None => exit::OK,
+        // It runs.
+        Some(Decision::Confine | Decision::Allow) | None => exit::OK,
     }
 }
 
@@ -158,6 +159,7 @@ fn decision_name(run: &RunReport) -> Option<&'static str> {
         _ if run.answer.stop => Some("stop"),
         Some(Decision::Deny) => Some("deny"),
         Some(Decision::Ask) => Some("ask"),
+        Some(Decision::Confine) => Some("confine"),
         Some(Decision::Allow) => Some("allow"),
         None => None,
     }
@@ -214,6 +216,7 @@ fn summary_rows(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> 
         _ if merged.answer.stop => "stopped",
         Some(Decision::Deny) => "denied",
         Some(Decision::Ask) => "ask the user",
+        Some(Decision::Confine) => "run it confined",
         Some(Decision::Allow) | None if !caveats.is_empty() => {
             "undecided: no hook objects, but a session could decide otherwise"
         }
@@ -223,8 +226,11 @@ fn summary_rows(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> 
     lines.extend(caveats.iter().map(|caveat| ("warning", caveat.clone())));
     if merged.answer.stop {
         lines.push(("reason", merged.stop_text()));
-    } else if merged.answer.decision >= Some(Decision::Ask) {
+    } else if merged.answer.decision >= Some(Decision::Confine) {
         lines.push(("reason", merged.reason_text()));
+    }
+    for one in merged.confinements.iter().chain(&merged.enforced) {
+        lines.push(("confined", format!("{} (hook {})", one.profile.limits().join("; "), one.hook)));
     }
     lines.extend(merged.answer.system_message.clone().map(|text| ("message", text)));
     let later = background_runs(outcome).filter_map(|run| run.answer.system_message.clone());

@@ -59,7 +59,7 @@ fn run_demo(show: impl DemoScript, keep: bool, world: &ProcessEnv) -> anyhow::Re
 
 async fn run_session<S: DemoScript>(show: S, world: &ProcessEnv) -> anyhow::Result<S> {
     let args = SessionArgs { skip_trust: true, ..SessionArgs::default() };
-    let options = session_options::from_args(&args, Interaction::Interactive);
+    let options = session_options::from_args(&args, Interaction::Interactive, world);
     let loaded = options.load(world)?;
     let (session, events, ended) = PreparedSession::new(options, world.clone(), loaded)?.start();
     show.session_commands().into_iter().for_each(|order| session.send(order));

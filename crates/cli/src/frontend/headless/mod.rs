@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
         output::hint("give one with `hookwright -p TEXT`, or pipe it in")?;
         return Ok(exit::BAD_INPUT);
     };
-    let options = session_options::from_args(args, Interaction::Headless);
+    let options = session_options::from_args(args, Interaction::Headless, world);
     let loaded = options.load(world)?;
     log::add_secrets(&loaded);
     if let Some(log) = log::path().filter(|_| args.debug) {

@@ -168,7 +168,7 @@ fn truncate_text(mut text: String) -> String {
 pub(crate) fn finished_line(report: &RunReport) -> Option<StyledLine> {
     use hookwright_hooks::Decision;
     let answer = &report.answer;
-    let decided = answer.stop || matches!(answer.decision, Some(Decision::Deny | Decision::Ask));
+    let decided = answer.stop || answer.decision > Some(Decision::Allow);
     let changed = answer.tool_input.is_some()
         || answer.llm_request.is_some()
         || answer.llm_response.is_some()
@@ -182,7 +182,7 @@ pub(crate) fn finished_line(report: &RunReport) -> Option<StyledLine> {
     let style = match answer.decision {
         _ if answer.stop => BAD,
         Some(Decision::Deny) => BAD,
-        Some(Decision::Ask) => WARN,
+        Some(Decision::Ask | Decision::Confine) => WARN,
         _ => GOOD,
     };
     let line = StyledLine::styled(style, "• hook ")

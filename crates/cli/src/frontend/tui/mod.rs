@@ -138,7 +138,7 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
 }
 
 async fn run_session(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
-    let mut options = session_options::from_args(args, Interaction::Interactive);
+    let mut options = session_options::from_args(args, Interaction::Interactive, world);
     let mut loaded = options.load(world)?;
     let plain = args.screen_reader || loaded.settings.ui.screen_reader || world.var("TERM") == Some("dumb");
     let mut hands = match plain {

@@ -157,6 +157,7 @@ async fn fire_migrated(
 fn decision_label(decision: Decision) -> &'static str {
     match decision {
         Decision::Allow => "lets pass",
+        Decision::Confine => "confines",
         Decision::Ask => "asks",
         Decision::Deny => "denies",
     }
@@ -174,7 +175,7 @@ fn print_cases(guards: usize, cases: &[VerifiedCase]) -> anyhow::Result<()> {
     for case in cases {
         let style = |decision| match decision {
             Decision::Allow => PLAIN,
-            Decision::Ask => WARN,
+            Decision::Confine | Decision::Ask => WARN,
             Decision::Deny => GOOD,
         };
         let difference = case.difference();

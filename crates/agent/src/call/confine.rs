@@ -1,0 +1,89 @@
+//! Confinement of a command: what hooks want it to be kept to, and what guards want enforced for every command.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use hookwright_hooks::confinement::{ConfinementProfile, ConfinementRequest};
+use hookwright_hooks::{DISK_TIMEOUT_MESSAGE, HookConfinement, run_with_disk_timeout};
+
+use super::ToolInvocation;
+use crate::confiner::protect_files;
+
+/// The profiles that a command runs under.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CallConfinement {
+    /// Profiles without which the command does not run.
+    required: Vec<HookConfinement>,
+    /// Profiles that are enforced where the machine can do so.
+    enforced: Vec<HookConfinement>,
+}
+
+impl CallConfinement {
+    /// Adds the profiles of one round of hooks.
+    pub(super) fn add(&mut self, required: Vec<HookConfinement>, enforced: Vec<HookConfinement>) {
+        for (all, new) in [(&mut self.required, required), (&mut self.enforced, enforced)] {
+            for one in new {
+                if !all.contains(&one) {
+                    all.push(one);
+                }
+            }
+        }
+    }
+}
+
+impl ToolInvocation<'_> {
+    /// Checks that the command can be kept to what hooks require.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) async fn check_confinement(&self) -> Result<(), String> {
+        match self.confinement.required.is_empty() {
+            true => Ok(()),
+            false => self.launch_words(&self.confinement.required).await.map(drop),
+        }
+    }
+
+    /// Prepares the confinement that the command runs in.
+    ///
+    /// What guards want enforced for every command is left out where the machine cannot do it, and where the user has
+    /// just allowed a change to a file that guards are made of.
+    ///
+    /// # Errors
+    /// Why what hooks require is not possible.
+    pub(super) async fn prepare_confinement(&mut self) -> Result<(), String> {
+        let CallConfinement { required, enforced } = &self.confinement;
+        let is_enforced = !enforced.is_empty() && self.allowed_path.is_none();
+        if is_enforced {
+            let all: Vec<HookConfinement> = required.iter().chain(enforced).cloned().collect();
+            match self.launch_words(&all).await {
+                Ok(words) => {
+                    self.confinement_words = words;
+                    return Ok(());
+                }
+                Err(why) => tracing::debug!(%why, "guards are not enforced by the kernel"),
+            }
+        }
+        if !required.is_empty() {
+            self.confinement_words = self.launch_words(required).await?;
+        }
+        Ok(())
+    }
+
+    async fn launch_words(&self, confinements: &[HookConfinement]) -> Result<Arc<[OsString]>, String> {
+        let Some(confiner) = self.services.confiner.clone() else {
+            return Err("this program has no way to confine commands".to_owned());
+        };
+        let session = self.services.hooks.session();
+        let (project, home) = (session.project_dir.clone(), self.services.hooks.home_dir());
+        let protected = self.services.approvals.protected();
+        let profiles: Vec<ConfinementProfile> = confinements.iter().map(|one| one.profile.clone()).collect();
+        let prepared = run_with_disk_timeout(move || {
+            let paths: Vec<PathBuf> = protected.confined_paths(&project, home.as_deref());
+            let profiles = profiles.into_iter().chain([protect_files(paths)]).collect();
+            confiner.launch_words(&ConfinementRequest { project, home, profiles })
+        });
+        let words = prepared.await.unwrap_or_else(|| Err(DISK_TIMEOUT_MESSAGE.to_owned()))?;
+        Ok(words.into())
+    }
+}
