@@ -275,6 +275,9 @@ impl<'a> ToolInvocation<'a> {
                 format!("\n\n[hooks changed these arguments before the tool ran: {}]", self.rewritten_args.join(", "));
             append_text(&mut result.llm_content, &note);
         }
+        if let Some(note) = self.confinement_note() {
+            append_text(&mut result.llm_content, &note);
+        }
         let ran = self.after_tool(result, duration).await.propagate_stop();
         // Changes by AfterTool hooks, such as a formatter's, belong to the turn too.
         if let Some(pending) = kept {

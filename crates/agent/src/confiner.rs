@@ -123,7 +123,9 @@ pub fn protect_files(paths: impl IntoIterator<Item = PathBuf>) -> ConfinementPro
     let mut real: Vec<PathBuf> = paths.into_iter().filter_map(|path| path.canonicalize().ok()).collect();
     real.sort();
     real.dedup();
-    profile.writes.extend(real.iter().filter_map(|path| path.to_str()).filter(|path| is_literal(path)).map(|path| format!("!{path}")));
+    profile.writes.extend(
+        real.iter().filter_map(|path| path.to_str()).filter(|path| is_literal(path)).map(|path| format!("!{path}")),
+    );
     profile
 }
 

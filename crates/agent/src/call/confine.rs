@@ -33,6 +33,17 @@ impl CallConfinement {
 }
 
 impl ToolInvocation<'_> {
+    /// What the model is told about the confinement that hooks required; none if the command was not confined.
+    pub(super) fn confinement_note(&self) -> Option<String> {
+        let required = &self.confinement.required;
+        if required.is_empty() || self.confinement_words.is_empty() {
+            return None;
+        }
+        let mut limits: Vec<String> = required.iter().flat_map(|one| one.profile.limits()).collect();
+        limits.dedup();
+        Some(format!("\n\n[the command ran confined, because not all that it does is known: {}]", limits.join("; ")))
+    }
+
     /// Checks that the command can be kept to what hooks require.
     ///
     /// # Errors

@@ -8,7 +8,9 @@ use hookwright_hooks::EventKind::{
     self, AfterAgent, AfterTool, BeforeAgent, BeforeModel, BeforeTool, BeforeToolSelection, Notification, PreCompress,
     SessionEnd, SessionStart,
 };
-use hookwright_hooks::HookCapability::{self, Approve, Ask, ClearContext, Context, Deny, RewriteInput, Stop, TailCall};
+use hookwright_hooks::HookCapability::{
+    self, Approve, Ask, ClearContext, Confine, Context, Deny, RewriteInput, Stop, TailCall,
+};
 use hookwright_hooks::HookCapability::{AnswerForModel, ReplaceResponse, RewriteRequest, SelectTools};
 
 use super::HostEventInfo;
@@ -32,7 +34,7 @@ const fn with_timeout(milliseconds: u64, event: HostEventInfo) -> HostEventInfo 
 }
 
 pub(super) const CLAUDE_EVENTS: &[HostEventInfo] = &[
-    event("PreToolUse", BeforeTool, &[Deny, Ask, Approve, RewriteInput, Stop]),
+    event("PreToolUse", BeforeTool, &[Deny, Ask, Approve, RewriteInput, Confine, Stop]),
     event("PostToolUse", AfterTool, &[Deny, Context, Stop]),
     event("PostToolUseFailure", AfterTool, &[Context, Stop]),
     with_timeout(30_000, event("UserPromptSubmit", BeforeAgent, &[Context, Deny, Stop])),
@@ -84,7 +86,7 @@ pub(super) const CODEX_EVENTS: &[HostEventInfo] = &[
 ];
 
 pub(super) const COPILOT_EVENTS: &[HostEventInfo] = &[
-    event("PreToolUse", BeforeTool, &[Deny, Ask, Approve, RewriteInput]),
+    event("PreToolUse", BeforeTool, &[Deny, Ask, Approve, RewriteInput, Confine]),
     event("PostToolUse", AfterTool, &[Deny, Context]),
     event("PostToolUseFailure", AfterTool, &[Context]),
     event("UserPromptSubmit", BeforeAgent, &[Context, Deny]),
@@ -118,7 +120,7 @@ pub(crate) const COPILOT_EVENT_NAMES: &[(&str, &str)] = &[
 ];
 
 pub(super) const CURSOR_EVENTS: &[HostEventInfo] = &[
-    event("preToolUse", BeforeTool, &[Deny, RewriteInput]),
+    event("preToolUse", BeforeTool, &[Deny, RewriteInput, Confine]),
     event("beforeShellExecution", BeforeTool, &[Deny]),
     event("beforeMCPExecution", BeforeTool, &[Deny]),
     event("beforeReadFile", BeforeTool, &[Deny]),
@@ -167,7 +169,7 @@ pub(super) const QWEN_EVENTS: &[HostEventInfo] = &[
 ];
 
 pub(super) const DROID_EVENTS: &[HostEventInfo] = &[
-    event("PreToolUse", BeforeTool, &[Deny, RewriteInput, Stop]),
+    event("PreToolUse", BeforeTool, &[Deny, RewriteInput, Confine, Stop]),
     event("PostToolUse", AfterTool, &[Context, Stop]),
     event("UserPromptSubmit", BeforeAgent, &[Context, Deny, Stop]),
     event("Stop", AfterAgent, &[Deny, Stop]),
@@ -181,7 +183,7 @@ pub(super) const DROID_EVENTS: &[HostEventInfo] = &[
 /// Grok's events. `Ask` is missing because Grok answers a hook's question with yes when everything is approved
 /// beforehand.
 pub(super) const GROK_EVENTS: &[HostEventInfo] = &[
-    event("PreToolUse", BeforeTool, &[Deny, RewriteInput]),
+    event("PreToolUse", BeforeTool, &[Deny, RewriteInput, Confine]),
     with_timeout(600_000, event("PostToolUse", AfterTool, &[Context])),
     event("PostToolUseFailure", AfterTool, &[Context]),
     with_timeout(30_000, event("UserPromptSubmit", BeforeAgent, &[Deny])),
@@ -206,7 +208,7 @@ pub(super) const GEMINI_EVENTS: &[HostEventInfo] = &[
     event("BeforeModel", BeforeModel, &[RewriteRequest, AnswerForModel, Deny, Stop]),
     event("BeforeToolSelection", BeforeToolSelection, &[SelectTools]),
     event("AfterModel", EventKind::AfterModel, &[ReplaceResponse, Deny, Stop]),
-    event("BeforeTool", BeforeTool, &[Deny, RewriteInput, Stop]),
+    event("BeforeTool", BeforeTool, &[Deny, RewriteInput, Confine, Stop]),
     event("AfterTool", AfterTool, &[Deny, Context, TailCall, Stop]),
     event("PreCompress", PreCompress, &[]),
     event("Notification", Notification, &[]),
@@ -223,7 +225,7 @@ pub(super) const ANTIGRAVITY_EVENTS: &[HostEventInfo] = &[
 
 /// The events of opencode's plugin interface that the generated plugin forwards.
 pub(super) const OPENCODE_EVENTS: &[HostEventInfo] = &[
-    event("tool.execute.before", BeforeTool, &[Deny, RewriteInput, Stop]),
+    event("tool.execute.before", BeforeTool, &[Deny, RewriteInput, Confine, Stop]),
     event("tool.execute.after", AfterTool, &[Deny, Context]),
     event("chat.message", BeforeAgent, &[Deny, Context]),
     event("session.created", SessionStart, &[]),

@@ -70,13 +70,17 @@ fn is_unconfined(answer: &MergedAnswer) -> bool {
 /// Whether the agent runs a rewritten command, and lets this program confine it.
 fn can_rewrite(host_event: &HostEvent) -> Result<(), String> {
     let title = host_event.host.title();
-    if !host_event.info.is_some_and(|row| row.can(HookCapability::RewriteInput)) {
-        return Err(format!("{title} does not run a changed command here"));
-    }
+    let can = |power| host_event.info.is_some_and(|row| row.can(power));
     // Codex runs commands in a sandbox of its own, in which no other can be set up, unless that is switched off.
-    let is_bypassed = host_event.session.approval_mode.as_deref() == Some("bypassPermissions");
-    if host_event.host == Host::Codex && !is_bypassed {
-        return Err(format!("the sandbox of {title} does not allow another one in it"));
+    let is_bypassed = host_event.session.approval_mode.as_deref() == Some("yolo");
+    match host_event.host {
+        _ if !can(HookCapability::RewriteInput) => {
+            return Err(format!("{title} does not run a changed command here"));
+        }
+        Host::Codex if !is_bypassed => return Err(format!("the sandbox of {title} does not allow another one in it")),
+        Host::Codex => {}
+        _ if !can(HookCapability::Confine) => return Err(format!("{title} does not let commands confine themselves")),
+        _ => {}
     }
     Ok(())
 }
@@ -116,13 +120,14 @@ fn wrap_command(words: &[OsString], command: &str) -> Result<String, String> {
 ///
 /// That is right whoever wrote them: the command runs as it is, kept to a plan that this program has stored.
 pub(super) fn unwrap_commands(payload: &mut Map<String, Value>, world: &ProcessEnv) {
-    let holds_one = |value: &Value| value.as_str().is_some_and(|text| text.starts_with(COMMAND_VARIABLE));
-    for arguments in payload.values_mut().filter_map(Value::as_object_mut) {
-        for value in arguments.values_mut().filter(|value| holds_one(value)) {
-            let confiner = confiner(world);
-            if let Some(original) = confiner.and_then(|confiner| unwrap_command(&confiner, value.as_str()?)) {
-                *value = Value::String(original);
+    for value in payload.values_mut() {
+        match value {
+            Value::Object(inner) => unwrap_commands(inner, world),
+            Value::String(text) if text.starts_with(COMMAND_VARIABLE) => {
+                let original = confiner(world).and_then(|confiner| unwrap_command(&confiner, text));
+                text.clone_from(&original.unwrap_or_else(|| text.clone()));
             }
+            _ => {}
         }
     }
 }
@@ -170,7 +175,8 @@ mod tests {
     #[test]
     fn a_rewritten_command_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
-        let confiner = CommandConfiner::new("/opt/it's here/hookwright".into(), folder.path().to_owned(), OsString::new());
+        let confiner =
+            CommandConfiner::new("/opt/it's here/hookwright".into(), folder.path().to_owned(), OsString::new());
         let plan = folder.path().join(format!("{}.json", "a".repeat(64)));
         std::fs::write(&plan, "{}").unwrap();
         let words = confiner.words_for_plan(&plan).unwrap();

@@ -97,6 +97,7 @@ fn power(power: HookCapability) -> &'static str {
         HookCapability::Context => "tell the model something",
         HookCapability::Deny => "say no",
         HookCapability::Ask => "have the user decide",
+        HookCapability::Confine => "have the call run confined",
         HookCapability::Approve => "approve in the user's place (rules with `only`)",
         HookCapability::Stop => "stop the agent",
         HookCapability::RewriteInput => "change arguments",

@@ -14,6 +14,7 @@ mod compatibility;
 mod config;
 #[cfg(target_os = "linux")]
 mod confine;
+mod confine_calls;
 mod differential;
 mod doctor;
 mod effects;

@@ -1,0 +1,243 @@
+//! Calls that guards and hooks want confined, in a session and under other agents: they run, and cannot do what the
+//! guard is about.
+
+use std::process::Command;
+
+use hookwright_testkit::deadline::*;
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, report_skipped};
+use serde_json::{Value, json};
+
+use crate::sandbox;
+
+/// Whether this machine can confine; a test that returns without it is skipped aloud.
+fn can_confine(test: &str) -> bool {
+    let run = sandbox().run(&["run", "--", "true"]);
+    if run.code == Some(125) {
+        report_skipped(test, &format!("commands can't be confined here: {}", run.stderr.trim()));
+    }
+    run.code != Some(125)
+}
+
+/// A project with a secret, a program whose effects are not known, and this hook of the user.
+fn project(hook: &Value) -> Sandbox {
+    let sandbox = sandbox();
+    sandbox.write(".env", "TOKEN=hunter2");
+    sandbox.write("kept", "kept");
+    sandbox.write("build.sh", "cat .env\necho changed > kept\necho built > out\necho ran\n");
+    set_hook(&sandbox, hook, &json!({}));
+    sandbox
+}
+
+fn set_hook(sandbox: &Sandbox, hook: &Value, config: &Value) {
+    sandbox.user_settings(&json!({"hooksConfig": config, "hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+}
+
+fn guard(when: &Value) -> Value {
+    json!({"type": "rule", "name": "guard", "guard": true, "decision": "deny", "when": when, "reason": "guarded"})
+}
+
+fn secrets_guard() -> Value {
+    guard(&json!({"writes": ["kept"], "reads": ["**/.env"]}))
+}
+
+/// Runs a command in a session without a user that approves everything else, and returns what the model was told.
+fn call(sandbox: &Sandbox, command: &str) -> (ProgramRun, String) {
+    let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": command})).says("done");
+    let replay = sandbox.replay(&replay);
+    let run = sandbox.run(&["--fake-responses", &replay, "-p", "go", "--approval-mode=yolo", "-o", "stream-json"]);
+    let told = run.stdout.clone();
+    (run, told)
+}
+
+#[test]
+fn a_doubtful_command_runs_and_cannot_do_what_the_guard_is_about() {
+    if !can_confine("a_doubtful_command_runs_and_cannot_do_what_the_guard_is_about") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    let (run, told) = call(&sandbox, "bash build.sh");
+    assert!(told.contains("ran") && !told.contains("hunter2"), "{told}\n{}", run.stderr);
+    assert_eq!((sandbox.read("kept"), sandbox.read("out")), ("kept".to_owned(), "built\n".to_owned()));
+}
+
+#[test]
+fn guards_are_enforced_although_the_analysis_is_sure() {
+    if !can_confine("guards_are_enforced_although_the_analysis_is_sure") {
+        return;
+    }
+    // A confined command has a `/dev` of its own.
+    if !std::path::Path::new("/dev/console").exists() {
+        report_skipped("guards_are_enforced_although_the_analysis_is_sure", "there is no /dev/console");
+        return;
+    }
+    let is_confined = |sandbox: &Sandbox| {
+        let (_, told) = call(sandbox, "ls /dev");
+        assert!(told.contains("null"), "{told}");
+        !told.contains("console")
+    };
+    let sandbox = project(&secrets_guard());
+    assert!(is_confined(&sandbox));
+    // A guard that the kernel cannot enforce, and one that only asks, confine nothing that is known.
+    set_hook(&sandbox, &guard(&json!({"commands": ["rm"]})), &json!({}));
+    assert!(!is_confined(&sandbox));
+    for enforce in ["doubt", "off"] {
+        set_hook(&sandbox, &secrets_guard(), &json!({"enforce": enforce}));
+        assert!(!is_confined(&sandbox), "{enforce}");
+    }
+    // A project can ask for more, and not for less.
+    sandbox.settings(&json!({"hooksConfig": {"enforce": "always"}}));
+    assert!(is_confined(&sandbox));
+    set_hook(&sandbox, &secrets_guard(), &json!({}));
+    sandbox.settings(&json!({"hooksConfig": {"enforce": "off"}}));
+    assert!(is_confined(&sandbox));
+}
+
+#[test]
+fn on_doubt_says_what_happens_to_a_doubtful_command() {
+    if !can_confine("on_doubt_says_what_happens_to_a_doubtful_command") {
+        return;
+    }
+    for (on_doubt, runs, changes) in
+        [("confine", true, false), ("ask", false, false), ("deny", false, false), ("allow", true, true)]
+    {
+        let sandbox = project(&Value::Null);
+        set_hook(&sandbox, &secrets_guard(), &json!({"onDoubt": on_doubt, "enforce": "doubt"}));
+        let (_, told) = call(&sandbox, "bash build.sh");
+        assert_eq!(sandbox.has_file("out"), runs, "{on_doubt}: {told}");
+        assert_eq!(sandbox.read("kept") == "changed\n", changes, "{on_doubt}: {told}");
+        // What is known to be forbidden is denied in any case.
+        let (_, told) = call(&sandbox, "cat .env");
+        assert!(told.contains("guarded") && !told.contains("hunter2"), "{on_doubt}: {told}");
+    }
+}
+
+#[test]
+fn what_cannot_be_enforced_is_not_run_without_a_user() {
+    let sandbox = project(&guard(&json!({"writes": ["**/*.lock"]})));
+    let (run, told) = call(&sandbox, "bash build.sh");
+    assert!(!sandbox.has_file("out"));
+    assert!(told.contains("it can't be confined: writes: !**/*.lock"), "{told}\n{}", run.stderr);
+}
+
+#[test]
+fn a_program_can_confine_a_call() {
+    if !can_confine("a_program_can_confine_a_call") {
+        return;
+    }
+    let answer =
+        json!({"decision": "confine", "hookSpecificOutput": {"confine": {"writes": ["out"], "noReads": [".env"]}}});
+    let sandbox = project(&json!({"type": "command", "name": "h", "command": "cat answer"}));
+    sandbox.write("answer", answer.to_string());
+    sandbox.write("out", "");
+    let (_, told) = call(&sandbox, "bash build.sh");
+    assert_eq!((sandbox.read("kept"), sandbox.read("out")), ("kept".to_owned(), "built\n".to_owned()), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+    // A profile that is not understood allows nothing.
+    let wrong = json!({"decision": "confine", "hookSpecificOutput": {"confine": {"write": ["**"]}}});
+    sandbox.write("answer", wrong.to_string());
+    sandbox.write("out", "");
+    let (run, told) = call(&sandbox, "bash build.sh");
+    assert_eq!(sandbox.read("out"), "", "{told}");
+    assert!(told.contains("is not a profile") || run.stderr.contains("is not a profile"), "{told}\n{}", run.stderr);
+}
+
+#[test]
+fn the_files_that_guards_are_made_of_stay_as_they_are() {
+    if !can_confine("the_files_that_guards_are_made_of_stay_as_they_are") {
+        return;
+    }
+    let sandbox = project(&guard(&json!({"writes": ["kept"]})));
+    let settings = sandbox.home().join(".gemini/settings.json");
+    let before = std::fs::read_to_string(&settings).unwrap();
+    let script = format!(
+        "echo '{{}}' > '{0}'; rm -f '{0}'; mv '{1}' '{1}.old'; mkdir -p .hookwright; echo x > .hookwright/hooks.json; echo ran",
+        settings.display(),
+        settings.parent().unwrap().display()
+    );
+    sandbox.write("attack.sh", script);
+    let (_, told) = call(&sandbox, "bash attack.sh");
+    assert!(told.contains("ran"), "{told}");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
+    assert!(!sandbox.has_file(".hookwright/hooks.json"));
+}
+
+fn bridge(sandbox: &Sandbox, host: &str, payload: &Value) -> Value {
+    let run = sandbox.run_with_input(&["bridge", host], &payload.to_string());
+    serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("{run:?}"))
+}
+
+fn claude_call(command: &str) -> Value {
+    json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Bash", "tool_input": {"command": command}})
+}
+
+#[test]
+fn another_agent_gets_a_command_that_confines_itself() {
+    if !can_confine("another_agent_gets_a_command_that_confines_itself") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    let answers = [
+        ("claude-code", claude_call("bash build.sh"), "/hookSpecificOutput/updatedInput/command"),
+        (
+            "gemini-cli",
+            json!({"hook_event_name": "BeforeTool", "session_id": "s1", "tool_name": "run_shell_command",
+                "tool_input": {"command": "bash build.sh"}}),
+            "/hookSpecificOutput/tool_input/command",
+        ),
+    ];
+    for (host, payload, place) in answers {
+        let answer = bridge(&sandbox, host, &payload);
+        let command = answer.pointer(place).and_then(Value::as_str).unwrap_or_else(|| panic!("{host}: {answer}"));
+        assert!(command.starts_with("HOOKWRIGHT_COMMAND='bash build.sh' "), "{command}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).current_dir(sandbox.project());
+        let output = shell.output_in_time().unwrap();
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(printed.contains("ran") && !printed.contains("hunter2"), "{host}: {output:?}");
+        assert_eq!((sandbox.read("kept"), sandbox.read("out")), ("kept".to_owned(), "built\n".to_owned()));
+        // What is known is not touched.
+        assert_eq!(
+            sandbox.run_with_input(&["bridge", host], &payload.to_string().replace("bash build.sh", "ls")).stdout,
+            ""
+        );
+    }
+}
+
+#[test]
+fn an_agent_that_runs_no_changed_command_asks_or_refuses() {
+    let sandbox = project(&secrets_guard());
+    // Codex has a sandbox of its own.
+    let answer = bridge(&sandbox, "codex", &claude_call("bash build.sh")).to_string();
+    assert!(answer.contains("\"deny\"") && answer.contains("does not allow another one in it"), "{answer}");
+    let droid = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "Read",
+        "tool_input": {"file_path": "kept"}});
+    assert_eq!(sandbox.run_with_input(&["bridge", "droid"], &droid.to_string()).code, Some(0));
+}
+
+#[test]
+fn hooks_see_a_confined_call_as_the_model_made_it() {
+    if !can_confine("hooks_see_a_confined_call_as_the_model_made_it") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    let command = bridge(&sandbox, "claude-code", &claude_call("bash build.sh"));
+    let command =
+        command.pointer("/hookSpecificOutput/updatedInput/command").and_then(Value::as_str).unwrap().to_owned();
+    sandbox.settings(
+        &json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "name": "log", "command": "cat > seen"}]}]}}),
+    );
+    let after = json!({"hook_event_name": "PostToolUse", "session_id": "s1", "tool_name": "Bash",
+        "tool_input": {"command": command}, "tool_response": {"stdout": "ran"}});
+    sandbox.run_with_input(&["bridge", "claude-code"], &after.to_string());
+    let seen: Value = serde_json::from_str(&sandbox.read("seen")).unwrap();
+    assert_eq!(seen["tool_input"]["command"], "bash build.sh");
+    // A plan that was changed is refused.
+    let plan = command.split(" --plan ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+    std::fs::write(plan, "{\"project\": \"/\", \"profiles\": [{\"writes\": [\"/**\"], \"network\": \"all\"}]}")
+        .unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &command]).current_dir(sandbox.project());
+    let output = shell.output_in_time().unwrap();
+    assert_eq!(output.status.code(), Some(125), "{output:?}");
+    assert!(!sandbox.has_file("out"));
+}
