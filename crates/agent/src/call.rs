@@ -262,7 +262,7 @@ impl<'a> ToolInvocation<'a> {
     async fn run(&mut self, admitted: Option<Arc<dyn Tool>>, choice: Option<&ToolChoice>) -> CallProgress {
         let tool = match admitted {
             Some(tool) => tool,
-            None => match self.admit(choice).await {
+            None => match Box::pin(self.admit(choice)).await {
                 Ok(tool) => tool,
                 Err(finished) => return CallProgress::Completed(finished),
             },

@@ -209,6 +209,9 @@ pub struct ConfinementRequest {
     pub home: Option<PathBuf>,
     /// The profiles.
     pub profiles: Vec<ConfinementProfile>,
+    /// Whether nothing is added to the command's output.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_quiet: bool,
 }
 
 impl ConfinementRequest {

@@ -14,6 +14,7 @@ use tracing::Instrument;
 use crate::answers::Decision;
 use crate::answers::merge::merge;
 use crate::answers::outcome::{HookMessage, Outcome};
+use crate::confinement::ConfinementLauncher;
 use crate::dialect::claude::AgentScope;
 use crate::doubt::Enforcement;
 use crate::effects::SHELL_TOOL;
@@ -75,6 +76,7 @@ pub struct HookEngineBuilder {
     limits: RunLimits,
     observers: Vec<Arc<dyn Observer>>,
     trust_gate: Option<Arc<dyn TrustGate>>,
+    launcher: Option<Arc<dyn ConfinementLauncher>>,
 }
 
 impl HookEngineBuilder {
@@ -120,13 +122,20 @@ impl HookEngineBuilder {
         self
     }
 
+    /// Sets the launcher of hooks whose own process is confined; without one, such hooks cannot run.
+    #[must_use]
+    pub fn confinement_launcher(mut self, launcher: Option<Arc<dyn ConfinementLauncher>>) -> Self {
+        self.launcher = launcher;
+        self
+    }
+
     /// Builds the engine.
     pub fn build(self) -> HookEngine {
         HookEngine {
             shared: Arc::new(EngineState {
                 planner: RwLock::new(Arc::new(Planner::new(self.registry))),
                 session_dir: RwLock::new(Arc::new(SessionDir::new(self.session))),
-                runners: RwLock::new(Arc::new(HookRunners::new(self.exec_envs, self.limits))),
+                runners: RwLock::new(Arc::new(HookRunners::new(self.exec_envs, self.limits, self.launcher))),
                 observers: self.observers.into(),
                 trust_gate: self.trust_gate,
                 fired_events: AtomicU64::new(0),
@@ -147,6 +156,7 @@ impl HookEngine {
             limits: RunLimits::default(),
             observers: Vec::new(),
             trust_gate: None,
+            launcher: None,
         }
     }
 

@@ -47,7 +47,7 @@ impl ToolInvocation<'_> {
         }
         let (tool, opinion) = judged?;
         self.approve(&tool, opinion).await?;
-        if let Err(why) = self.prepare_confinement().await {
+        if let Err(why) = Box::pin(self.prepare_confinement()).await {
             return Err(self.reject(format!("Tool execution blocked: the command can't be confined: {why}")));
         }
         if self.scope.is_cancelled() {
@@ -85,7 +85,8 @@ impl ToolInvocation<'_> {
         const MAX_BEFORE_TOOL_ROUNDS: usize = 3;
         let mut demand = None;
         for _ in 0..MAX_BEFORE_TOOL_ROUNDS {
-            let (opinion, names) = self.fire_before_tool().await?;
+            // Boxed, because a sub-agent's calls run inside of a call.
+            let (opinion, names) = Box::pin(self.fire_before_tool()).await?;
             demand = opinion.demand.or(demand);
             if names == ArgumentNames::Declared {
                 // A demand of any round counts, an approval only of the last one.
@@ -131,7 +132,7 @@ impl ToolInvocation<'_> {
             BeforeToolVerdict::Confine { reason, confinements, changes } => {
                 let before = self.confinement.clone();
                 self.confinement.add(confinements, Vec::new());
-                let opinion = match self.check_confinement().await {
+                let opinion = match Box::pin(self.check_confinement()).await {
                     Ok(()) => HookOpinion { demand: None, approved_by: merged.approved_by },
                     // The user decides whether it runs without.
                     Err(why) => {
@@ -144,7 +145,7 @@ impl ToolInvocation<'_> {
             BeforeToolVerdict::Ask { reason, confinements, changes } => {
                 let before = self.confinement.clone();
                 self.confinement.add(confinements, Vec::new());
-                let reason = match self.check_confinement().await {
+                let reason = match Box::pin(self.check_confinement()).await {
                     Ok(()) => reason,
                     Err(why) => {
                         self.confinement = before;

@@ -92,7 +92,7 @@ impl ToolInvocation<'_> {
         let prepared = run_with_disk_timeout(move || {
             let paths: Vec<PathBuf> = protected.confined_paths(&project, home.as_deref());
             let profiles = profiles.into_iter().chain([protect_files(paths)]).collect();
-            confiner.launch_words(&ConfinementRequest { project, home, profiles })
+            confiner.launch_words(&ConfinementRequest { project, home, profiles, is_quiet: false })
         });
         let words = prepared.await.unwrap_or_else(|| Err(DISK_TIMEOUT_MESSAGE.to_owned()))?;
         Ok(words.into())

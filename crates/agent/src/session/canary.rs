@@ -26,6 +26,7 @@ impl SessionActor {
         let engine = HookEngine::builder(alone)
             .session((*view.services.hooks.session()).clone())
             .exec_envs(view.loaded.hook_exec_envs())
+            .confinement_launcher(view.services.confiner.clone())
             .observer(Arc::new(HookEventForwarder(view.services.events.clone())))
             .build();
         self.reply(Reply::warning(format!("canary: {} was run alone, with a harmless {}", hook.id(), hook.event)));

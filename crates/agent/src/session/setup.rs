@@ -235,7 +235,7 @@ fn build_engine(
 ) -> HookEngine {
     let mut registry = effective_registry(options, loaded);
     guards.stand_ins().into_iter().for_each(|hook| registry.add(hook));
-    engine_builder_with(registry, loaded, session)
+    engine_builder_with(registry, options, loaded, session)
         .observer(Arc::new(HookEventForwarder(events.clone())))
         .trust_gate(guards.clone())
         .build()
@@ -247,15 +247,17 @@ pub(super) fn engine_builder(
     loaded: &LoadedConfig,
     session: hookwright_hooks::Session,
 ) -> HookEngineBuilder {
-    engine_builder_with(effective_registry(options, loaded), loaded, session)
+    engine_builder_with(effective_registry(options, loaded), options, loaded, session)
 }
 
 fn engine_builder_with(
     registry: Registry,
+    options: &SessionOptions,
     loaded: &LoadedConfig,
     session: hookwright_hooks::Session,
 ) -> HookEngineBuilder {
-    HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs())
+    let builder = HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs());
+    builder.confinement_launcher(options.confiner.clone())
 }
 
 /// Returns the registry of hooks that run. Switching all hooks off leaves those that must not be switched off.

@@ -102,7 +102,12 @@ fn rewritten_command(
     let guards = [&loaded.paths.user_dir, &loaded.paths.system_settings].map(Clone::clone);
     let profiles: Vec<ConfinementProfile> =
         required.map(|one| one.profile.clone()).chain([protect_files(guards)]).collect();
-    let request = ConfinementRequest { project: loaded.project.root.clone(), home: world.home.clone(), profiles };
+    let request = ConfinementRequest {
+        project: loaded.project.root.clone(),
+        home: world.home.clone(),
+        profiles,
+        is_quiet: false,
+    };
     let words = confiner.launch_words(&request)?;
     wrap_command(&words, command)
 }

@@ -19,6 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::confinement::confine_calls;
 use super::trace::BridgeTraceLine;
+use crate::commands::run::launcher;
+
 use super::{BridgeReply, BridgeRequest, project_root, refusal};
 
 /// How long a timed-out hook may take to end: the agent does not wait longer.
@@ -154,6 +156,7 @@ fn build_engine(
     };
     let limits = RunLimits { kill_grace_period: HOOK_KILL_GRACE_PERIOD, ..RunLimits::default() };
     let builder = HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs()).limits(limits);
+    let builder = builder.confinement_launcher(launcher(&loaded.process_env));
     match UntrustedChanges::gate_for(loaded) {
         Some(gate) => builder.trust_gate(gate).build(),
         None => builder.build(),

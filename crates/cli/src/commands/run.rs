@@ -1,8 +1,10 @@
 //! `hookwright run -- COMMAND`: runs a command that the kernel keeps to a profile.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use hookwright_agent::CommandConfiner;
+use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 
 use crate::args::{self, CliCommand, RunArgs};
@@ -53,6 +55,11 @@ pub(crate) fn probe(world: &ProcessEnv) -> ConfinementSupport {
         None => Some("the path of this program is not known".to_owned()),
     };
     ConfinementSupport { problem }
+}
+
+/// Returns the launcher of confined commands, for engines and sessions.
+pub(crate) fn launcher(world: &ProcessEnv) -> Option<Arc<dyn ConfinementLauncher>> {
+    confiner(world).map(|confiner| Arc::new(confiner) as Arc<dyn ConfinementLauncher>)
 }
 
 /// Returns the launcher of confined commands, which is this program.
@@ -118,7 +125,9 @@ mod linux {
         let command = ConfinedCommand { words: &words, cwd: &cwd, env };
         match run_confined(&compiled.plan, &command) {
             Ok(end) => {
-                report(&compiled, &end)?;
+                if !request.is_quiet {
+                    report(&compiled, &end)?;
+                }
                 Ok(exit_code(&end))
             }
             Err(error @ ConfinementError::Program { .. }) => {
@@ -161,7 +170,7 @@ mod linux {
             }
         }
         let profiles = vec![profile(args, stored)];
-        Ok(ConfinementRequest { project: cwd.to_owned(), home: world.home.clone(), profiles })
+        Ok(ConfinementRequest { project: cwd.to_owned(), home: world.home.clone(), profiles, is_quiet: false })
     }
 
     /// Whether a file is named by the digest of its content.

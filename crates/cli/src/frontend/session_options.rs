@@ -1,17 +1,14 @@
 //! Turns command-line flags into session options, and collects the facts that telemetry records about a session.
 
-use std::sync::Arc;
-
 use hookwright_agent::session::{
     BrokenSettingsPolicy, HookUse, SessionOptions, SessionView, UnarmedGuardsPolicy, proxy_from_env,
 };
 use hookwright_agent::{ApprovalMode, Interaction};
-use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_model::{Provider, ReplayOrder};
 use hookwright_settings::{ExtensionChoice, LoadedConfig, Notice, ProcessEnv, TrustOverride};
 
 use crate::args::{ApprovalModeArg, SessionArgs};
-use crate::commands::run::confiner;
+use crate::commands::run::launcher;
 use crate::telemetry::{CollectorOptions, TelemetrySession};
 
 /// Returns the session options that the flags ask for.
@@ -47,7 +44,7 @@ pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction, world: &Pr
         checkpointing: args.checkpointing,
         log: crate::log::path(),
         consoles: None,
-        confiner: confiner(world).map(|confiner| Arc::new(confiner) as Arc<dyn ConfinementLauncher>),
+        confiner: launcher(world),
     }
 }
 

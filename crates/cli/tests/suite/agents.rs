@@ -330,6 +330,7 @@ fn losses_are_explained_hook_by_hook() {
     guard (BeforeTool, project): is limited
         runs at PreToolUse
         asking the user becomes a deny
+        confining a call becomes a question or a deny
         the model's own arguments stay in its history
         stopping the agent becomes a deny
     prompts (BeforeAgent, project): is limited
@@ -342,7 +343,7 @@ fn losses_are_explained_hook_by_hook() {
         may run for 10 s here, but is stopped after 0.75 s there
     ");
     let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).expect_exit_code(0).json();
-    assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a deny", "{one}");
+    assert_eq!(one["hooks"][0]["lost"][1]["words"], "changed arguments become a deny", "{one}");
     let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).expect_exit_code(1);
     assert!(none.stderr.contains("no hook is called `nobody`"), "{none:?}");
 }

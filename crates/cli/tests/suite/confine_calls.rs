@@ -116,7 +116,7 @@ fn what_cannot_be_enforced_is_not_run_without_a_user() {
     let sandbox = project(&guard(&json!({"writes": ["**/*.lock"]})));
     let (run, told) = call(&sandbox, "bash build.sh");
     assert!(!sandbox.has_file("out"));
-    assert!(told.contains("it can't be confined: writes: !**/*.lock"), "{told}\n{}", run.stderr);
+    assert!(told.contains("it can't be confined: writes: **/*.lock"), "{told}\n{}", run.stderr);
 }
 
 #[test]
@@ -240,4 +240,26 @@ fn hooks_see_a_confined_call_as_the_model_made_it() {
     let output = shell.output_in_time().unwrap();
     assert_eq!(output.status.code(), Some(125), "{output:?}");
     assert!(!sandbox.has_file("out"));
+}
+
+#[test]
+fn a_hooks_own_process_can_be_confined() {
+    if !can_confine("a_hooks_own_process_can_be_confined") {
+        return;
+    }
+    let script = "cat > /dev/null; echo x > log 2>/dev/null && echo 'wrote' >&2; cat .env >&2; echo no >&2; exit 2";
+    let sandbox = sandbox();
+    sandbox.write(".env", "TOKEN=hunter2");
+    sandbox.write("hook.sh", script);
+    let hook = |confine: &Value| json!({"type": "command", "name": "h", "guard": true, "command": "sh hook.sh", "confine": confine});
+    set_hook(&sandbox, &hook(&json!({"noReads": [".env"]})), &json!({}));
+    let fire = || sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command"]);
+    let run = fire();
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stdout.contains("no") && !run.stdout.contains("hunter2") && !run.stdout.contains("wrote"), "{run:?}");
+    // A guard whose confinement is not possible is not armed.
+    set_hook(&sandbox, &hook(&json!({"writes": ["**/*.log"]})), &json!({}));
+    let listed = sandbox.run(&["hooks", "list"]);
+    assert!(listed.stdout.contains("can't be confined"), "{listed:?}");
+    assert_eq!(fire().code, Some(2));
 }

@@ -1,7 +1,7 @@
 //! Starts a command hook, directly or in a shell, and waits for its end.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hookwright_process::{
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::invocation::{Invocation, SESSION_VARIABLES};
 use super::{HookRunner, RunOutput, find_env_var};
 use crate::answers::{CapturedStream, HookExit};
+use crate::confinement::{ConfinementProfile, ConfinementRequest};
 use crate::dialect::Dialect;
 use crate::event::input::{HookInput, Session};
 use crate::files::Whereabouts;
@@ -237,7 +238,33 @@ impl HookRunner {
         let more = more_env.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
         let mut env = base.chain(place).chain(of_session).chain(of_dialect).chain(own).chain(more);
         let directory = self.directory.is_none().then_some(&session.directory);
-        open(&mut ProgramSpec { path, name, args, cwd, cwd_handle: directory, env: &mut env })
+        let confined = action.confinement.as_ref().map(|profile| self.confinement_words(profile, session)).transpose();
+        let words: Vec<OsString> = confined.map_err(std::io::Error::other)?.unwrap_or_default();
+        match words.split_first() {
+            Some((launcher, words)) => {
+                let program = std::iter::once(path.as_os_str().to_owned());
+                let args: Vec<OsString> = words.iter().cloned().chain(program).chain(args.iter().cloned()).collect();
+                let path = Path::new(launcher);
+                open(&mut ProgramSpec { path, name: launcher, args: &args, cwd, cwd_handle: directory, env: &mut env })
+            }
+            None => open(&mut ProgramSpec { path, name, args, cwd, cwd_handle: directory, env: &mut env }),
+        }
+    }
+
+    /// The words that start a hook's process so that it is kept to a profile.
+    fn confinement_words(
+        &self,
+        profile: &ConfinementProfile,
+        session: &SessionSnapshot,
+    ) -> Result<Vec<OsString>, String> {
+        let launcher = self.shared.launcher.as_ref().ok_or("this program has no way to confine hooks")?;
+        let request = ConfinementRequest {
+            project: session.project_dir.clone(),
+            home: find_env_var(&self.env, "HOME").map(PathBuf::from),
+            profiles: vec![profile.clone()],
+            is_quiet: true,
+        };
+        launcher.launch_words(&request).map_err(|why| format!("the hook can't be confined: {why}"))
     }
 
     /// The value of a variable in the environment of the hook's process.
@@ -263,6 +290,9 @@ impl HookRunner {
     ) -> Result<(), ReadinessError> {
         if session.directory_location == DirectoryLocation::Gone {
             return Err(ReadinessError::NoWorkingDirectory(session.directory.path().display().to_string()));
+        }
+        if let Some(profile) = &action.confinement {
+            self.confinement_words(profile, session).map_err(ReadinessError::NotConfinable)?;
         }
         let variable = |name: &str| self.env_variable(name, action, session);
         readiness::check_command(action, &Whereabouts { cwd: self.directory(session), variable: &variable })

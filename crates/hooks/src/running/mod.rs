@@ -26,6 +26,7 @@ use hookwright_process::ProcessGroups;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::{Answer, CapturedStream, HookExit};
+use crate::confinement::ConfinementLauncher;
 use crate::event::input::HookInput;
 use crate::hook::{Action, Hook, HookFunction, Source};
 use crate::matching::effect_filter::MatchReason;
@@ -84,8 +85,8 @@ pub(crate) struct HookRunners {
 }
 
 impl HookRunners {
-    pub(crate) fn new(places: ExecEnvs, limits: RunLimits) -> Self {
-        HookRunners::with_shared(places, limits, &SharedRunState::default())
+    pub(crate) fn new(places: ExecEnvs, limits: RunLimits, launcher: Option<Arc<dyn ConfinementLauncher>>) -> Self {
+        HookRunners::with_shared(places, limits, &SharedRunState { launcher, ..SharedRunState::default() })
     }
 
     /// The same runners with other environments; they keep the processes that are already running.
@@ -143,7 +144,9 @@ impl HookRunners {
 
 /// The state that all runners of an engine share.
 #[derive(Clone, Default)]
-struct SharedRunState {
+pub(crate) struct SharedRunState {
+    /// The launcher of hooks whose own process is confined.
+    pub(crate) launcher: Option<Arc<dyn ConfinementLauncher>>,
     groups: Arc<ProcessGroups>,
     queue: Arc<RunQueue>,
     workers: Arc<WorkerPool>,

@@ -45,6 +45,9 @@ pub enum ReadinessError {
     /// The program was built without HTTP hooks.
     #[error("this program is built without HTTP hooks")]
     HttpNotBuilt,
+    /// The hook's own process can't be confined as its declaration says.
+    #[error("{0}")]
+    NotConfinable(String),
     /// The file is not executable.
     #[error("{0}: not executable")]
     NotExecutable(String),
@@ -71,6 +74,7 @@ impl ReadinessError {
             | ReadinessError::NoWorkingDirectory(_)
             | ReadinessError::HeaderUnavailable(_)
             | ReadinessError::HttpNotBuilt
+            | ReadinessError::NotConfinable(_)
             | ReadinessError::WorkerGivenUp(_) => 126,
         }
     }
@@ -94,6 +98,9 @@ impl ReadinessError {
                 "repair its program; `hookwright hooks doctor` tries it with a sample".to_owned()
             }
             ReadinessError::HeaderUnavailable(_) => "set the variable where the agent is started".to_owned(),
+            ReadinessError::NotConfinable(_) => {
+                "change the hook's `confine`; `hookwright doctor` says whether this machine can confine".to_owned()
+            }
             ReadinessError::HttpNotBuilt => "use a program that is built with the feature `http`".to_owned(),
             ReadinessError::NotExecutable(path) => format!("run: chmod +x '{}'", path.replace('\'', r"'\''")),
             ReadinessError::NoInterpreter { interpreter, script } => {

@@ -192,7 +192,10 @@ fn sandbox_engine(
         plans_dir: home.join("plans"),
     };
     std::fs::write(&session.transcript_path, "")?;
-    Ok(HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars).build())
+    let engine = HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars);
+    Ok(engine
+        .confinement_launcher(crate::commands::run::launcher(&hookwright_settings::ProcessEnv::from_process()))
+        .build())
 }
 
 /// Builds the fields of a case's event from its short forms and its input table.

@@ -70,7 +70,9 @@ async fn probe(toolbox: &LoadedProject, hook: &Hook) -> CanaryResult {
         Err(error) => return CanaryResult { result: Err(error.to_string()) },
     };
     let session = toolbox.engine_session("doctor", std::path::PathBuf::new());
-    let engine = HookEngine::builder(alone).session(session).exec_envs(toolbox.loaded.hook_exec_envs()).build();
+    let loaded = &toolbox.loaded;
+    let builder = HookEngine::builder(alone).session(session).exec_envs(loaded.hook_exec_envs());
+    let engine = builder.confinement_launcher(crate::commands::run::launcher(&loaded.process_env)).build();
     let started = Instant::now();
     let outcome = engine.fire_any(&event, &CancellationToken::new()).await;
     let took = started.elapsed();

@@ -17,6 +17,7 @@ mod validate;
 
 use std::path::PathBuf;
 
+use crate::commands::run::launcher;
 use anyhow::Context;
 use hookwright_agent::UntrustedChanges;
 use hookwright_agent::session::{HookListEntry, hook_entries, unarmed_in};
@@ -120,6 +121,7 @@ impl LoadedProject {
     fn engine_builder(&self, session: Session) -> hookwright_hooks::HookEngineBuilder {
         let places = self.loaded.hook_exec_envs();
         let engine = HookEngine::builder(self.loaded.registry.clone()).session(session).exec_envs(places);
+        let engine = engine.confinement_launcher(launcher(&self.loaded.process_env));
         match UntrustedChanges::gate_for(&self.loaded) {
             Some(gate) => engine.trust_gate(gate),
             None => engine,

@@ -37,11 +37,14 @@ fn a_command_that_takes_too_much_work_is_no_for_a_guard() {
             let run = bridge(&sandbox, &[host, "--event", event, "--deadline", "60"], &shell(host, event, &command));
             assert!(started.elapsed() < Duration::from_secs(20), "{host}: {command}");
             let said = format!("{}{}", run.stdout, run.stderr);
+            let is_confined = run.stdout.contains("HOOKWRIGHT_COMMAND=");
             assert!(
-                said.contains("too much work to analyse") || said.contains("not .env"),
+                is_confined || said.contains("too much work to analyse") || said.contains("not .env"),
                 "{host}: {command}: {run:#?}"
             );
-            let is_no = ["deny", "ask", "block"].iter().any(|word| run.stdout.contains(word)) || run.code == Some(2);
+            let is_no = is_confined
+                || ["deny", "ask", "block"].iter().any(|word| run.stdout.contains(word))
+                || run.code == Some(2);
             assert!(is_no, "{host}: {command}: {run:#?}");
         }
     }
@@ -53,7 +56,8 @@ fn little_memory_is_enough_to_judge_a_command_that_asks_for_much() {
     for command in bombs() {
         let payload = shell("claude-code", "PreToolUse", &command);
         let run = limited(&sandbox, "ulimit -v 400000", &["bridge", "claude-code", "--event", "PreToolUse"], &payload);
-        assert!(run.stdout.contains("not all effects of this call are known"), "{command}: {run:#?}");
+        let is_confined = run.stdout.contains("HOOKWRIGHT_COMMAND=");
+        assert!(is_confined || run.stdout.contains("not all effects of this call are known"), "{command}: {run:#?}");
     }
 }
 

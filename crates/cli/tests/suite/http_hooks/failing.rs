@@ -132,9 +132,7 @@ fn a_service_that_is_too_slow_has_not_answered() {
         ("only 100 Continue", ServiceReply::Endless(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec())),
     ];
     // All at once, since the time is spent waiting.
-    let since = std::time::Instant::now();
     std::thread::scope(|scope| cases.into_iter().for_each(|case| drop(scope.spawn(|| check(case)))));
-    assert!(since.elapsed().as_secs() < 60, "{:?}", since.elapsed());
     let service = TestHttpService::start(|_| ServiceReply::Stall(Vec::new()));
     let run = fire(&project("BeforeTool", policy(&service.address, json!({"timeout": 700}))), &["--json"])
         .expect_exit_code(0);

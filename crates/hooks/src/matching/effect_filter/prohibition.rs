@@ -89,6 +89,7 @@ fn forbid_writes(filter: &EffectFilter, profile: &mut ConfinementProfile) -> Res
         return Ok(Precision::Exact);
     };
     let (exceptions, forbidden) = split(globs);
+    require_fixed_paths("writes", if forbidden.is_empty() { &exceptions } else { &forbidden })?;
     if forbidden.is_empty() {
         profile.writes = exceptions;
         return Ok(Precision::Exact);
@@ -102,6 +103,7 @@ fn forbid_deletes(filter: &EffectFilter, profile: &mut ConfinementProfile) -> Re
         return Ok(Precision::Exact);
     };
     let (exceptions, forbidden) = split(globs);
+    require_fixed_paths("deletes", if forbidden.is_empty() { &exceptions } else { &forbidden })?;
     if forbidden.is_empty() {
         profile.deletes = Some(exceptions);
         return Ok(Precision::Exact);
@@ -204,6 +206,18 @@ fn forbid_all(filter: &EffectFilter, _: &mut ConfinementProfile) -> Result<Preci
     }
 }
 
+/// Checks that each pattern is one path or a folder with all that is in it.
+fn require_fixed_paths(list: &str, texts: &[String]) -> Result<(), UnenforceableLine> {
+    let is_fixed = |text: &&String| {
+        let text = text.strip_suffix("/**").unwrap_or(text);
+        text == "**" || !text.contains(['*', '?', '[', '{', '\\'])
+    };
+    match texts.iter().find(|text| !is_fixed(text)) {
+        Some(text) => Err(unenforceable(list, text, "files that do not exist yet could match it; name single paths")),
+        None => Ok(()),
+    }
+}
+
 /// The exceptions, without their sign, and the other globs.
 fn split(globs: &[PathGlob]) -> (Vec<String>, Vec<String>) {
     let (exceptions, others): (Vec<&PathGlob>, Vec<&PathGlob>) = globs.iter().partition(|glob| glob.is_exception);
@@ -267,6 +281,9 @@ mod tests {
             r#"{"services": ["*:write"]}"#,
             r#"{"network": ["evil.example"]}"#,
             r#"{"reads": ["!**"]}"#,
+            r#"{"writes": ["**/.env"]}"#,
+            r#"{"writes": ["!src/*.rs"]}"#,
+            r#"{"deletes": ["**/*.lock"]}"#,
             r#"{"flows": [{"from": ["network"], "to": ["program"]}]}"#,
             r#"{"wrong": []}"#,
         ] {
@@ -281,6 +298,7 @@ mod tests {
         assert_eq!(exact(r#"{"services": ["kubernetes:delete"]}"#), None);
         assert_eq!(exact(r#"{"deletes": ["docs/**"]}"#), None);
         assert_eq!(exact(r#"{"writes": ["**", "!src/**"]}"#), None);
+        assert_eq!(exact(r#"{"writes": ["**/*.lock"], "reads": ["k"]}"#).unwrap().writes, [ALL_PATHS]);
         let both = exact(r#"{"writes": [".env"], "commands": ["rm"]}"#).unwrap();
         assert_eq!((both.writes, both.unix_sockets), (vec![ALL_PATHS.to_owned(), "!.env".to_owned()], true));
     }
