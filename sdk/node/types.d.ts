@@ -140,8 +140,33 @@ export interface AfterModelHookSpecificOutput {
   llm_response?: LlmResponse;
 }
 
+/** What a confined command may do. What is not named is not allowed, but reading. */
+export interface ConfinementProfile {
+  /** Paths that may be changed: a folder with `/**` behind it or a single path, and exceptions as `!path`. */
+  writes?: string[];
+  /** Folders in which files may be removed; if it is missing, wherever they may be changed. */
+  deletes?: string[] | null;
+  /** Paths that may not be read, as globs. */
+  noReads?: string[];
+  /** `none`, `loopback`, `all`, or hosts. */
+  network?: unknown;
+  /** Package managers whose usual cache folders may be changed. */
+  caches?: string[];
+  /** Whether UNIX sockets may be used, which lead to any service of this machine. */
+  unixSockets?: boolean;
+  /** Whether variables that look like secrets stay in the environment. */
+  keepEnv?: boolean;
+  /** The memory in MB that each process may allocate. */
+  memoryMb?: number | null;
+  /** How many processes may exist at once. */
+  processes?: number | null;
+  /** The seconds that the command may take. */
+  seconds?: number | null;
+}
+
 export interface BeforeToolHookSpecificOutput {
   hookEventName?: "BeforeTool";
+  confine?: ConfinementProfile;
   tool_input?: Record<string, any>;
   redact_input?: boolean;
 }
@@ -468,7 +493,7 @@ export interface BeforeToolOutput {
   systemMessage?: string | null;
   /** Keeps this hook's input and output out of logs and telemetry. */
   suppressOutput?: boolean | null;
-  decision?: "allow" | "approve" | "ask" | "deny" | "block";
+  decision?: "allow" | "approve" | "confine" | "ask" | "deny" | "block";
   reason?: string;
   continue?: boolean;
   stopReason?: string;

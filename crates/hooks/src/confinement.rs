@@ -32,8 +32,7 @@ pub(crate) const ALL_PATHS: &str = "/**";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConfinementProfile {
-    /// Paths that may be changed: `folder/**` or a single path, and exceptions as `!path`. `/**` is all of the disk but
-    /// the files that guards are made of.
+    /// Paths that may be changed: a folder with `/**` behind it or a single path, and exceptions as `!path`.
     pub writes: Vec<String>,
     /// Folders in which files may be removed; if it is missing, wherever they may be changed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -177,6 +176,10 @@ impl<'de> Deserialize<'de> for ConfinementNetwork {
 impl schemars::JsonSchema for ConfinementNetwork {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "ConfinementNetwork".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {

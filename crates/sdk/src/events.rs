@@ -242,9 +242,47 @@ pub struct AfterModelHookSpecificOutput {
     pub llm_response: Option<LlmResponse>,
 }
 
+/// What a confined command may do. What is not named is not allowed, but reading.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ConfinementProfile {
+    /// Paths that may be changed: a folder with `/**` behind it or a single path, and exceptions as `!path`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writes: Vec<String>,
+    /// Folders in which files may be removed; if it is missing, wherever they may be changed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deletes: Option<Vec<String>>,
+    /// Paths that may not be read, as globs.
+    #[serde(rename = "noReads", skip_serializing_if = "Vec::is_empty")]
+    pub no_reads: Vec<String>,
+    /// `none`, `loopback`, `all`, or hosts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Value>,
+    /// Package managers whose usual cache folders may be changed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caches: Vec<String>,
+    /// Whether UNIX sockets may be used, which lead to any service of this machine.
+    #[serde(rename = "unixSockets", skip_serializing_if = "Option::is_none")]
+    pub unix_sockets: Option<bool>,
+    /// Whether variables that look like secrets stay in the environment.
+    #[serde(rename = "keepEnv", skip_serializing_if = "Option::is_none")]
+    pub keep_env: Option<bool>,
+    /// The memory in MB that each process may allocate.
+    #[serde(rename = "memoryMb", skip_serializing_if = "Option::is_none")]
+    pub memory_mb: Option<u64>,
+    /// How many processes may exist at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub processes: Option<u32>,
+    /// The seconds that the command may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
 /// The `BeforeToolHookSpecificOutput` of the wire format.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct BeforeToolHookSpecificOutput {
+    /// The `confine` of the wire format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confine: Option<ConfinementProfile>,
     /// The `tool_input` of the wire format.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_input: Option<Map<String, Value>>,
@@ -1472,6 +1510,9 @@ pub enum Decision {
     /// `block`.
     #[serde(rename = "block")]
     Block,
+    /// `confine`.
+    #[serde(rename = "confine")]
+    Confine,
     /// `ask`.
     #[serde(rename = "ask")]
     Ask,

@@ -189,8 +189,34 @@ class AfterModelHookSpecificOutput(TypedDict, total=False):
     llm_response: LlmResponse
 
 
+class ConfinementProfile(TypedDict, total=False):
+    """What a confined command may do. What is not named is not allowed, but reading."""
+
+    # Paths that may be changed: a folder with `/**` behind it or a single path, and exceptions as `!path`.
+    writes: List[str]
+    # Folders in which files may be removed; if it is missing, wherever they may be changed.
+    deletes: Optional[List[str]]
+    # Paths that may not be read, as globs.
+    noReads: List[str]
+    # `none`, `loopback`, `all`, or hosts.
+    network: Any
+    # Package managers whose usual cache folders may be changed.
+    caches: List[str]
+    # Whether UNIX sockets may be used, which lead to any service of this machine.
+    unixSockets: bool
+    # Whether variables that look like secrets stay in the environment.
+    keepEnv: bool
+    # The memory in MB that each process may allocate.
+    memoryMb: Optional[int]
+    # How many processes may exist at once.
+    processes: Optional[int]
+    # The seconds that the command may take.
+    seconds: Optional[int]
+
+
 class BeforeToolHookSpecificOutput(TypedDict, total=False):
     hookEventName: Literal["BeforeTool"]
+    confine: ConfinementProfile
     tool_input: Dict[str, Any]
     redact_input: bool
 
@@ -608,7 +634,7 @@ BeforeToolOutput = TypedDict(
         "systemMessage": Optional[str],
         # Keeps this hook's input and output out of logs and telemetry.
         "suppressOutput": Optional[bool],
-        "decision": Literal["allow", "approve", "ask", "deny", "block"],
+        "decision": Literal["allow", "approve", "confine", "ask", "deny", "block"],
         "reason": str,
         "continue": bool,
         "stopReason": str,

@@ -170,9 +170,12 @@ impl SchemaReader {
             assert!(definition.is_object(), "{} has no definition of {name}", place.document["title"]);
             return self.define_named_type(name, definition, place);
         }
-        if let Some([first, null]) = schema["anyOf"].as_array().map(Vec::as_slice) {
-            assert_eq!(null["type"], "null", "{schema}");
-            return SchemaType::Nullable(Box::new(self.read_type(field, first, place)));
+        match schema["anyOf"].as_array().map(Vec::as_slice) {
+            Some([first, null]) if null["type"] == "null" => {
+                return SchemaType::Nullable(Box::new(self.read_type(field, first, place)));
+            }
+            Some(_) => return SchemaType::Any,
+            None => {}
         }
         if let Some(word) = schema["const"].as_str() {
             return SchemaType::Const(word.to_owned());

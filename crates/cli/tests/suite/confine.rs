@@ -581,3 +581,94 @@ fn explain_prints_the_plan_and_runs_nothing() {
         assert!(text.contains(words), "{text}");
     }
 }
+
+/// Ways to change a file that may not be changed although everything else on the disk may be.
+const ATTACKS_ON_ONE_FILE: [(&str, &str); 16] = [
+    ("a redirection", "echo x > kept.txt; echo x >> kept.txt; : > kept.txt"),
+    ("removal", "rm -f kept.txt; unlink kept.txt"),
+    ("a replacement", "echo x > new; mv -f new kept.txt; cp -f new kept.txt; install new kept.txt"),
+    ("its other name", "echo x > other-name; rm other-name; echo x > other-name"),
+    ("a new hard link", "ln kept.txt hard; echo x > hard"),
+    ("a symbolic link", "ln -s kept.txt soft; echo x > soft; ln -sf /etc/hostname kept.txt"),
+    ("its folder", "cd ..; mv project p2; mkdir project; echo x > project/kept.txt; mv p2 project"),
+    ("a mount", "mount -o remount,rw kept.txt; mount -o bind . /mnt; umount kept.txt; umount -l kept.txt"),
+    (
+        "namespaces",
+        "unshare -Urm sh -c 'umount kept.txt; echo x > kept.txt'; nsenter -t 1 -m sh -c 'echo x > kept.txt'",
+    ),
+    (
+        "proc",
+        "echo x > /proc/self/root$PWD/kept.txt; echo x > /proc/1/root$PWD/kept.txt; echo x > /proc/$PPID/cwd/kept.txt",
+    ),
+    ("attributes", "chmod 777 kept.txt; chattr -i kept.txt; truncate -s 0 kept.txt; touch -d 2001-01-01 kept.txt"),
+    (
+        "tools",
+        "sed -i s/k/x/ kept.txt; dd if=/dev/zero of=kept.txt bs=1 count=4; tee kept.txt < /dev/null; perl -pi -e 's/k/x/' kept.txt",
+    ),
+    (
+        "an archive",
+        "mkdir d; echo x > d/kept.txt; tar cf a.tar -C d kept.txt; tar xf a.tar; tar xf a.tar --overwrite; tar xf a.tar --unlink-first",
+    ),
+    ("a descriptor", "exec 5<>kept.txt; echo x >&5; exec 6<kept.txt; echo x > /proc/self/fd/6; echo x > /dev/fd/6"),
+    ("a chroot", "chroot / sh -c \"echo x > $PWD/kept.txt\""),
+    ("the program itself", "\"$HOOKWRIGHT\" run --writes '**' -- sh -c 'echo x > kept.txt'"),
+];
+
+#[test]
+fn one_file_stays_as_it_is_although_all_of_the_disk_is_writable() {
+    if !can_confine("one_file_stays_as_it_is_although_all_of_the_disk_is_writable") {
+        return;
+    }
+    for (attack, script) in ATTACKS_ON_ONE_FILE {
+        let sandbox = project();
+        let kept = sandbox.project().join("kept.txt");
+        std::fs::hard_link(&kept, sandbox.project().join("other-name")).unwrap();
+        let script = format!("HOOKWRIGHT='{}'; {script}", env!("CARGO_BIN_EXE_hookwright"));
+        let options = ["--writes", "/**", "!kept.txt", "--network", "all", "--unix-sockets", "--keep-env"];
+        let run = confined(&sandbox, &options, &script);
+        assert!(!run.stderr.contains("can't be confined here"), "{attack}: {}", run.stderr);
+        assert_eq!(fs::read_to_string(&kept).unwrap_or_default(), "kept", "{attack}: {}", run.stderr);
+        assert_untouched_but_beside(&sandbox, attack);
+    }
+    // Everything else can be changed, outside of the project too.
+    let sandbox = project();
+    let outside = sandbox.sibling_path("outside");
+    let script =
+        format!("echo changed > '{}' && echo made > new && echo t > /tmp/x-$$ && rm /tmp/x-$$", outside.display());
+    let run = confined(&sandbox, &["--writes", "/**", "!kept.txt"], &script);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert_eq!(
+        (fs::read_to_string(&outside).unwrap(), sandbox.read("new")),
+        ("changed\n".to_owned(), "made\n".to_owned())
+    );
+}
+
+/// Whether the files that guards are made of have not changed.
+fn assert_untouched_but_beside(sandbox: &Sandbox, attack: &str) {
+    assert_eq!(sandbox.read(".env"), "TOKEN=hunter2", "{attack}");
+    assert_eq!(sandbox.read(".git/config"), "[core]\n", "{attack}");
+    for made in [".gemini", ".hookwright", ".claude", ".codex"] {
+        assert!(!sandbox.has_file(made), "{attack}: {made} exists");
+    }
+}
+
+#[test]
+fn files_are_deleted_only_where_that_is_allowed() {
+    if !can_confine("files_are_deleted_only_where_that_is_allowed") {
+        return;
+    }
+    let sandbox = project();
+    let outside = sandbox.sibling_path("outside");
+    sandbox.write("profile.json", json_profile());
+    let script = format!(
+        "rm kept.txt; o='{}'; rm -f \"$o\"; mv \"$o\" \"$o.2\"; mv \"$o\" here; echo x > n; mv -f n \"$o\"; echo more >> \"$o\"",
+        outside.display()
+    );
+    confined(&sandbox, &["--plan", "profile.json"], &script);
+    assert!(!sandbox.has_file("kept.txt"));
+    assert_eq!(fs::read_to_string(&outside).unwrap(), "untouchedmore\n");
+}
+
+fn json_profile() -> &'static str {
+    r#"{"writes": ["/**"], "deletes": ["**"], "network": "all"}"#
+}

@@ -77,6 +77,7 @@ fn compile_profile(
     add_guard_paths(&mut plan, place)?;
     plan.removable = removable(profile, place)?;
     add_hidden(&mut plan, profile, place)?;
+    add_other_names(&mut plan, place)?;
     plan.network = network(&profile.network)?;
     plan.unix_sockets = Some(if profile.unix_sockets { UnixSockets::Allowed } else { UnixSockets::PairsOnly });
     plan.visible =
@@ -267,20 +268,45 @@ fn add_hidden(
 fn add_hidden_path(plan: &mut ConfinementPlan, path: &Path, place: ConfinementPlace<'_>) -> Result<(), String> {
     // What is not there can't be read.
     let Ok(real) = path.canonicalize() else { return Ok(()) };
-    if real.is_file() && require_single_name(&real).is_err() {
-        // Its other names may be in the project.
-        let name = real.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let base = place.project.canonicalize().map_err(|error| error.to_string())?;
-        let inside = real.strip_prefix(&base).ok().and_then(Path::to_str).unwrap_or(name);
-        let matcher = compile_glob(&globset::escape(inside))?;
-        let found = HiddenGlobs { base, hiding: vec![matcher], excepted: Vec::new() }.find()?;
-        if !found.contains(&real) {
-            return require_single_name(&real);
-        }
-        plan.hidden.extend(found);
+    if real.is_file() {
+        plan.hidden.extend(other_names(&real, place)?);
     }
     plan.hidden.push(real);
     Ok(())
+}
+
+/// Protects the other names (hard links) of protected files, under which they could be changed.
+fn add_other_names(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> Result<(), UnenforceableLine> {
+    let mut names = Vec::new();
+    for (path, _) in &plan.protected {
+        let is_covered = plan.hidden.iter().any(|hidden| path.starts_with(hidden));
+        if !is_covered && path.symlink_metadata().is_ok_and(|data| data.is_file()) {
+            let found = other_names(path, place);
+            names.extend(found.map_err(|reason| unenforceable("read-only", &path.display().to_string(), reason))?);
+        }
+    }
+    plan.protected.extend(names.into_iter().map(|path| (path, PathKind::File)));
+    Ok(())
+}
+
+/// Returns the names that a file has in the project besides this one.
+///
+/// # Errors
+/// If it has a name that was not found.
+fn other_names(file: &Path, place: ConfinementPlace<'_>) -> Result<Vec<PathBuf>, String> {
+    if require_single_name(file).is_ok() {
+        return Ok(Vec::new());
+    }
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let base = place.project.canonicalize().map_err(|error| error.to_string())?;
+    let inside = file.strip_prefix(&base).ok().and_then(Path::to_str).unwrap_or(name);
+    let matcher = compile_glob(&globset::escape(inside))?;
+    let mut found = HiddenGlobs { base, hiding: vec![matcher], excepted: Vec::new() }.find()?;
+    if !found.iter().any(|path| path == file) {
+        return require_single_name(file).map(|()| Vec::new());
+    }
+    found.retain(|path| path != file);
+    Ok(found)
 }
 
 fn network(network: &ConfinementNetwork) -> Result<NetworkAccess, UnenforceableLine> {
