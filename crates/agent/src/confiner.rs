@@ -10,13 +10,14 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use hookwright_disk::{Durability, write_atomic_private};
+use hookwright_disk::{Durability, SymlinkPolicy, write_atomic_private};
 use hookwright_hooks::confinement::{ConfinementLauncher, ConfinementProfile, ConfinementRequest};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_SUPPORT_FILE_BYTES: u64 = 64 << 10;
+const MAX_PLAN_FILE_BYTES: u64 = 1 << 20;
 
 /// Starts commands confined.
 #[derive(Debug)]
@@ -56,7 +57,7 @@ impl CommandConfiner {
         let known = self.support.get_or_init(|| {
             let file = self.folder.join("support.json");
             let current = |problem| StoredSupport {
-                boot_id: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+                boot_id: hookwright_disk::read_text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10).unwrap_or_default(),
                 program: program_identity(&self.program),
                 problem,
             };
@@ -82,7 +83,8 @@ impl CommandConfiner {
     fn store(&self, request: &ConfinementRequest) -> Result<PathBuf, String> {
         let bytes = serde_json::to_vec(request).map_err(|error| error.to_string())?;
         let file = self.folder.join(format!("{}.json", digest(&bytes)));
-        if fs::read(&file).is_ok_and(|stored| stored == bytes) {
+        let stored = hookwright_disk::read(&file, MAX_PLAN_FILE_BYTES, SymlinkPolicy::Follow);
+        if stored.is_ok_and(|stored| stored == bytes) {
             return Ok(file);
         }
         write_private(&file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;

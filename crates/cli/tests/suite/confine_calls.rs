@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, report_skipped};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, fs, report_skipped};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -148,7 +148,7 @@ fn the_files_that_guards_are_made_of_stay_as_they_are() {
     }
     let sandbox = project(&guard(&json!({"writes": ["kept"]})));
     let settings = sandbox.home().join(".gemini/settings.json");
-    let before = std::fs::read_to_string(&settings).unwrap();
+    let before = fs::read_to_string(&settings).unwrap();
     let script = format!(
         "echo '{{}}' > '{0}'; rm -f '{0}'; mv '{1}' '{1}.old'; mkdir -p .hookwright; echo x > .hookwright/hooks.json; echo ran",
         settings.display(),
@@ -157,7 +157,7 @@ fn the_files_that_guards_are_made_of_stay_as_they_are() {
     sandbox.write("attack.sh", script);
     let (_, told) = call(&sandbox, "bash attack.sh");
     assert!(told.contains("ran"), "{told}");
-    assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
+    assert_eq!(fs::read_to_string(&settings).unwrap(), before);
     assert!(!sandbox.has_file(".hookwright/hooks.json"));
 }
 
