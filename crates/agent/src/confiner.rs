@@ -57,7 +57,8 @@ impl CommandConfiner {
         let known = self.support.get_or_init(|| {
             let file = self.folder.join("support.json");
             let current = |problem| StoredSupport {
-                boot_id: hookwright_disk::read_text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10).unwrap_or_default(),
+                boot_id: hookwright_disk::read_text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10)
+                    .unwrap_or_default(),
                 program: program_identity(&self.program),
                 problem,
             };

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use hookwright_hooks::{Diagnostic, Hook, Severity};
+use hookwright_hooks::{ConfinementOrigin, Diagnostic, Hook, Severity};
 use hookwright_settings::{Extension, LoadedConfig};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -162,6 +162,20 @@ impl ExtensionSummary {
 
 /// Returns the hooks as items, adds the scripts that they run to the reviewed files, and says whether a hook may run
 /// any file.
+/// What a hook's own process may do.
+fn confinement_detail(hook: &Hook) -> Option<String> {
+    let confinement = hook.action.command()?.confinement.as_ref()?;
+    Some(match confinement.origin {
+        ConfinementOrigin::ExtensionDefault => {
+            "may change only the extension's own folder, and reach no network".to_owned()
+        }
+        ConfinementOrigin::Declared => match confinement.profile.limits() {
+            limits if limits.is_empty() => "may change everything and reach every host".to_owned(),
+            limits => format!("is kept to: {}", limits.join("; ")),
+        },
+    })
+}
+
 fn hook_items(
     extension: &Extension,
     hooks: &[Hook],
@@ -192,6 +206,7 @@ fn hook_items(
         if !run.certain {
             details.push("it is not known which files this runs; it may run any file of the extension".to_owned());
         }
+        details.extend(confinement_detail(hook));
         SummaryItem { text: format!("{}{matcher}{name}", hook.event), details }
     });
     (each.collect(), any_may_run)

@@ -222,8 +222,15 @@ impl Hook {
     pub fn confinement(&self) -> Option<&ConfinementProfile> {
         match &self.action {
             Action::Rule(rule) => rule.confinement.as_ref(),
-            action => action.command().and_then(|command| command.confinement.as_ref()),
+            action => Some(&action.command()?.confinement.as_ref()?.profile),
         }
+    }
+
+    /// The profile that its declaration names.
+    pub(crate) fn declared_confinement(&self) -> Option<&ConfinementProfile> {
+        let own = self.action.command().and_then(|command| command.confinement.as_ref());
+        let is_default = own.is_some_and(|own| own.origin == ConfinementOrigin::ExtensionDefault);
+        self.confinement().filter(|_| !is_default)
     }
 
     fn is_confining_rule(&self) -> bool {
@@ -496,7 +503,25 @@ pub struct CommandAction {
     /// How the command is started.
     pub(crate) invocation: Invocation,
     /// The profile that the hook's own process is kept to.
-    pub confinement: Option<ConfinementProfile>,
+    pub confinement: Option<ProcessConfinement>,
+}
+
+/// The profile of a hook's own process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessConfinement {
+    /// What the process may do.
+    pub profile: ConfinementProfile,
+    /// Where it comes from.
+    pub origin: ConfinementOrigin,
+}
+
+/// Where the confinement of a hook's process comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConfinementOrigin {
+    /// The hook's declaration: without it the hook does not run.
+    Declared,
+    /// The default for hooks of extensions: it is left out where the machine cannot enforce it.
+    ExtensionDefault,
 }
 
 type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, String>> + Send>>;

@@ -102,8 +102,8 @@ pub use guards::fingerprint_fields::FingerprintField;
 pub use guards::trust_gate::TrustGate;
 pub use guards::{LostGuard, RequiredHook, UnarmedGuard, UnarmedReason};
 pub use hook::{
-    Action, CommandAction, HeaderPiece, Hook, HookFunction, HookRole, HttpAction, RuleAction, RunCondition, Source,
-    WorkerAction, WorkerConfig,
+    Action, CommandAction, ConfinementOrigin, HeaderPiece, Hook, HookFunction, HookRole, HttpAction,
+    ProcessConfinement, RuleAction, RunCondition, Source, WorkerAction, WorkerConfig,
 };
 pub use matching::Matcher;
 pub use matching::effect_filter::{EffectBounds, EffectFilter, MatchReason};

@@ -263,3 +263,31 @@ fn a_hooks_own_process_can_be_confined() {
     assert!(listed.stdout.contains("can't be confined"), "{listed:?}");
     assert_eq!(fire().code, Some(2));
 }
+
+#[test]
+fn hooks_of_an_extension_change_their_own_folder_only() {
+    if !can_confine("hooks_of_an_extension_change_their_own_folder_only") {
+        return;
+    }
+    let sandbox = sandbox();
+    let folder = sandbox.home().join(".gemini/extensions/tool");
+    let write = |confine: &Value| {
+        let hook =
+            json!({"type": "command", "name": "h", "command": "sh ${extensionPath}/hook.sh", "confine": confine});
+        let settings = json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}});
+        std::fs::create_dir_all(folder.join("hooks")).unwrap();
+        std::fs::write(folder.join("hooks/hooks.json"), settings.to_string()).unwrap();
+        std::fs::write(folder.join("gemini-extension.json"), r#"{"name": "tool", "version": "1.0.0"}"#).unwrap();
+        let script = "cd \"$(dirname \"$0\")\"; echo x > own; echo x > \"$GEMINI_PROJECT_DIR/made\"; exit 0";
+        std::fs::write(folder.join("hook.sh"), script).unwrap();
+    };
+    let fire = || sandbox.run(&["hooks", "fire", "BeforeTool", "--tool", "run_shell_command"]);
+    write(&Value::Null);
+    let run = fire();
+    assert!(folder.join("own").exists() && !sandbox.has_file("made"), "{run:?}");
+    // More is what the extension lists, and what the user agrees to when it is installed.
+    write(&json!({"writes": ["**"]}));
+    sandbox.run(&["hooks", "trust", "--all"]);
+    let run = fire();
+    assert!(sandbox.has_file("made"), "{run:?}");
+}

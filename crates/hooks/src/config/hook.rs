@@ -15,7 +15,10 @@ use crate::confinement::ConfinementProfile;
 use crate::dialect::claude::{self, AgentScope, CallStatus};
 use crate::dialect::{Dialect, PermissionRule};
 use crate::event::{EventKind, HookCapability, MatcherSubject};
-use crate::hook::{Action, CommandAction, Hook, HookRole, RuleAction, RunCondition, Source, WorkerAction};
+use crate::hook::{
+    Action, CommandAction, ConfinementOrigin, Hook, HookRole, ProcessConfinement, RuleAction, RunCondition, Source,
+    WorkerAction,
+};
 use crate::jsonc::{last_property, value_kind};
 use crate::matching::effect_filter::{EffectBounds, EffectFilter};
 use crate::on_error::OnError;
@@ -315,8 +318,26 @@ fn derive_confine(read: &mut NodeReader<'_>, object: &Object<'_>, when: &[Effect
     }
 }
 
+/// Reads the profile of a hook's own process. Hooks of extensions that name none may change their own folder only, and
+/// reach nothing.
+pub(super) fn read_process_confinement(
+    read: &mut NodeReader<'_>,
+    layer: &Layer<'_>,
+    object: &Object<'_>,
+) -> Option<ProcessConfinement> {
+    if let Some(profile) = read_confine(read, object) {
+        return Some(ProcessConfinement { profile, origin: ConfinementOrigin::Declared });
+    }
+    let is_literal =
+        |path: &&(String, String)| path.0 == "extensionPath" && !path.1.contains(['*', '?', '[', '{', '\\']);
+    let (_, folder) = layer.placeholders.iter().find(is_literal)?;
+    let writes = vec![format!("{folder}/**")];
+    let profile = ConfinementProfile { writes, keep_env: true, ..ConfinementProfile::default() };
+    Some(ProcessConfinement { profile, origin: ConfinementOrigin::ExtensionDefault })
+}
+
 /// Reads `confine`: a profile. One that is not understood is reported, and the strictest one counts.
-pub(super) fn read_confine(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<ConfinementProfile> {
+fn read_confine(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<ConfinementProfile> {
     let property = last_property(object, "confine")?;
     if matches!(property.value, Value::NullKeyword(_)) {
         return None;
@@ -382,7 +403,13 @@ fn read_command_action(
     env.extend(read_env(read, object));
     report_unused_keys(read, object, &["decision", "only", "reason"], "only a rule has it");
     let invocation = Invocation::analyse(&command, &layer.placeholders);
-    Some(CommandAction { command, env, dialect, invocation, confinement: read_confine(read, object) })
+    Some(CommandAction {
+        command,
+        env,
+        dialect,
+        invocation,
+        confinement: read_process_confinement(read, layer, object),
+    })
 }
 
 fn read_command(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<String> {

@@ -38,7 +38,7 @@ pub(super) fn read(
         env,
         dialect: Dialect::Gemini,
         invocation,
-        confinement: super::hook::read_confine(read, object),
+        confinement: super::hook::read_process_confinement(read, layer, object),
     };
     Some(WorkerAction { command, package: Some(package), config: worker::read_worker_config(read, object) })
 }

@@ -77,7 +77,7 @@ impl Hook {
             ("whose", scope.to_owned()),
             ("result", if *after == Some(CallStatus::Failed) { "failed".to_owned() } else { String::new() }),
             ("onDoubt", on_doubt.map(|on_doubt| on_doubt.as_str().to_owned()).unwrap_or_default()),
-            ("confine", self.confinement().map(|profile| profile.to_json().to_string()).unwrap_or_default()),
+            ("confine", self.declared_confinement().map(|profile| profile.to_json().to_string()).unwrap_or_default()),
             ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
         ];
         let own = match action {

@@ -13,11 +13,11 @@ use tokio_util::sync::CancellationToken;
 use super::invocation::{Invocation, SESSION_VARIABLES};
 use super::{HookRunner, RunOutput, find_env_var};
 use crate::answers::{CapturedStream, HookExit};
-use crate::confinement::{ConfinementProfile, ConfinementRequest};
+use crate::confinement::ConfinementRequest;
 use crate::dialect::Dialect;
 use crate::event::input::{HookInput, Session};
 use crate::files::Whereabouts;
-use crate::hook::CommandAction;
+use crate::hook::{CommandAction, ConfinementOrigin, ProcessConfinement};
 use crate::running::readiness::{self, ProgramSearchPath, ReadinessError};
 use crate::running::session_dir::SessionSnapshot;
 
@@ -238,8 +238,7 @@ impl HookRunner {
         let more = more_env.iter().map(|(name, value)| (OsStr::new(*name), OsStr::new(*value)));
         let mut env = base.chain(place).chain(of_session).chain(of_dialect).chain(own).chain(more);
         let directory = self.directory.is_none().then_some(&session.directory);
-        let confined = action.confinement.as_ref().map(|profile| self.confinement_words(profile, session)).transpose();
-        let words: Vec<OsString> = confined.map_err(std::io::Error::other)?.unwrap_or_default();
+        let words = self.confinement_words(action, session).map_err(std::io::Error::other)?;
         match words.split_first() {
             Some((launcher, words)) => {
                 let program = std::iter::once(path.as_os_str().to_owned());
@@ -251,20 +250,28 @@ impl HookRunner {
         }
     }
 
-    /// The words that start a hook's process so that it is kept to a profile.
-    fn confinement_words(
-        &self,
-        profile: &ConfinementProfile,
-        session: &SessionSnapshot,
-    ) -> Result<Vec<OsString>, String> {
-        let launcher = self.shared.launcher.as_ref().ok_or("this program has no way to confine hooks")?;
+    /// The words that start a hook's process so that it is kept to its profile; none if it has none.
+    ///
+    /// # Errors
+    /// Why the machine cannot enforce a profile that the hook's declaration names.
+    fn confinement_words(&self, action: &CommandAction, session: &SessionSnapshot) -> Result<Vec<OsString>, String> {
+        let Some(ProcessConfinement { profile, origin }) = &action.confinement else { return Ok(Vec::new()) };
         let request = ConfinementRequest {
             project: session.project_dir.clone(),
             home: find_env_var(&self.env, "HOME").map(PathBuf::from),
             profiles: vec![profile.clone()],
             is_quiet: true,
         };
-        launcher.launch_words(&request).map_err(|why| format!("the hook can't be confined: {why}"))
+        let launcher = self.shared.launcher.as_ref();
+        let words = launcher.map(|launcher| launcher.launch_words(&request));
+        match (words.unwrap_or_else(|| Err("this program has no way to confine hooks".to_owned())), origin) {
+            (Ok(words), _) => Ok(words),
+            (Err(why), ConfinementOrigin::Declared) => Err(format!("the hook can't be confined: {why}")),
+            (Err(why), ConfinementOrigin::ExtensionDefault) => {
+                tracing::debug!(%why, "an extension's hook is not confined");
+                Ok(Vec::new())
+            }
+        }
     }
 
     /// The value of a variable in the environment of the hook's process.
@@ -291,9 +298,7 @@ impl HookRunner {
         if session.directory_location == DirectoryLocation::Gone {
             return Err(ReadinessError::NoWorkingDirectory(session.directory.path().display().to_string()));
         }
-        if let Some(profile) = &action.confinement {
-            self.confinement_words(profile, session).map_err(ReadinessError::NotConfinable)?;
-        }
+        self.confinement_words(action, session).map_err(ReadinessError::NotConfinable)?;
         let variable = |name: &str| self.env_variable(name, action, session);
         readiness::check_command(action, &Whereabouts { cwd: self.directory(session), variable: &variable })
     }
