@@ -26,7 +26,8 @@ pub(crate) use config::ConfigCommand;
 pub(crate) use effects::EffectsArgs;
 pub(crate) use extensions::{ExtensionInstallArgs, ExtensionTemplate, ExtensionsCommand};
 pub(crate) use hooks::{
-    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HooksCommand, ScriptLanguage,
+    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookTestArgs, HooksCommand,
+    ScriptLanguage,
 };
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
