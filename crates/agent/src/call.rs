@@ -4,6 +4,7 @@
 
 mod admit;
 mod end;
+mod project_reads;
 pub(crate) mod prompt_tools;
 
 use std::path::{Path, PathBuf};

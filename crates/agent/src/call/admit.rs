@@ -1,19 +1,16 @@
 //! Admission of a tool call: schema check, BeforeTool hooks, approval rules and, where needed, the user.
 
 use std::borrow::Cow;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{
-    BeforeTool, BeforeToolVerdict, CallPlace, Effects, EventKind, Outcome, RequestedBy, RunReport, Touched,
-    call_effects,
-};
+use hookwright_hooks::{BeforeTool, BeforeToolVerdict, CallPlace, EventKind, Outcome, RequestedBy, RunReport};
 use hookwright_model::ToolChoice;
 use hookwright_tools::{FileDiff, Tool, ToolDisplay, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
 use super::end::{CompletedCall, cancelled_call, empty_completion, failed_call, stopped_call};
+use super::project_reads::only_reads_project;
 use super::prompt_tools::{UserConsent, Visibility};
 use super::{ToolInvocation, USER_DENIAL_PREFIX, announce_request, has_hooks_for, redact_values};
 use crate::approval::{ApprovalDecision, ApprovalSubject, FlagEffect, Permission};
@@ -274,7 +271,7 @@ impl ToolInvocation<'_> {
         let (session, home) = (self.services.hooks.session(), self.services.checkpoints.home().to_owned());
         let analysis = tokio::task::spawn_blocking(move || {
             let place = CallPlace { cwd: &session.cwd, project: &session.project_dir, home: Some(&home) };
-            only_reads_project(&call_effects(&name, &args, &place, &resolver))
+            only_reads_project(&name, &args, &place, &resolver)
         });
         matches!(tokio::time::timeout(MAX_ANALYSIS_TIME, analysis).await, Ok(Ok(true)))
     }
@@ -451,15 +448,6 @@ impl ToolInvocation<'_> {
 
 /// The time after which a command counts as one whose effects are not known, such as on a disk that hangs.
 const MAX_ANALYSIS_TIME: Duration = Duration::from_secs(2);
-
-fn only_reads_project(effects: &Effects) -> bool {
-    let Effects { reads, writes, deletes, network, repository, services, processes, privileged, flows, .. } = effects;
-    let changes_nothing = writes.is_empty() && deletes.is_empty() && repository.is_empty() && processes.is_empty();
-    let contacts_nothing = network.is_empty() && services.is_empty() && flows.is_empty() && privileged.is_empty();
-    // A path outside of the project is shown whole.
-    let in_project = |touched: &Touched| Path::new(&touched.shown).is_relative() && !touched.shown.starts_with("..");
-    effects.is_certain() && changes_nothing && contacts_nothing && reads.iter().all(in_project)
-}
 
 /// Returns whether a refused call has a hook that wants its arguments redacted and gives
 /// no others, or that failed before it could.
