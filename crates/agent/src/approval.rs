@@ -16,10 +16,11 @@ use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolKind, Workspace};
 use serde_json::{Map, Value};
 
+use crate::event::ApprovalDemand;
 use crate::policy::{Policy, PolicyCall, RememberedRules, RuleDecision, RuleOffer, RuleVerdict};
 use crate::protect::ProtectedPaths;
 use crate::skills::ACTIVATE_SKILL;
-use session_grants::{grant_key, server_grant_key};
+use session_grants::{demand_grant_key, grant_key, server_grant_key};
 use tool_lists::entry_allows_call;
 
 pub use session_grants::session_grant_scope;
@@ -249,9 +250,16 @@ impl Approvals {
         self.protected.read().unwrap_or_else(PoisonError::into_inner).absolute_path(shown)
     }
 
-    /// Allows calls with the same key for the rest of the session.
-    pub(crate) fn grant(&self, call: &ApprovalSubject<'_>) {
-        self.session_grants.lock().unwrap_or_else(PoisonError::into_inner).insert(grant_key(call));
+    /// Allows calls with the same key for the rest of the session; if hooks demanded approval, the same call alone.
+    pub(crate) fn grant(&self, call: &ApprovalSubject<'_>, demand: Option<&ApprovalDemand>) {
+        let key = demand.map_or_else(|| grant_key(call), |demand| demand_grant_key(call, demand));
+        self.session_grants.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
+    }
+
+    /// Returns whether the user has allowed this call for the session when the same hooks demanded approval.
+    pub(crate) fn is_granted(&self, call: &ApprovalSubject<'_>, demand: &ApprovalDemand) -> bool {
+        let granted = self.session_grants.lock().unwrap_or_else(PoisonError::into_inner);
+        granted.contains(&demand_grant_key(call, demand))
     }
 
     /// Allows all tools of the call's MCP server for the rest of the session, including later versions of them.
@@ -261,7 +269,8 @@ impl Approvals {
     }
 
     /// Returns the permission for a call.
-    pub(crate) fn permission_for(&self, call: &ApprovalSubject<'_>) -> Permission {
+    #[cfg(test)]
+    fn permission_for(&self, call: &ApprovalSubject<'_>) -> Permission {
         self.evaluate(call).permission
     }
 

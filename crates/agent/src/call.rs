@@ -5,6 +5,7 @@
 mod admit;
 mod confine;
 mod end;
+mod project_reads;
 pub(crate) mod prompt_tools;
 
 use std::ffi::OsString;
@@ -101,6 +102,8 @@ struct ToolInvocation<'a> {
     unannounced_args: Option<Map<String, Value>>,
     /// The arguments to keep in place of the model's.
     redacted_args: Option<Map<String, Value>>,
+    /// The arguments that are left out of all records because a hook failed; no hook asked for that.
+    unrecorded_args: Option<Map<String, Value>>,
     rewritten_args: Vec<String>,
     /// The values of the arguments before hooks changed them.
     original_args: Map<String, Value>,
@@ -226,6 +229,7 @@ impl<'a> ToolInvocation<'a> {
             tail_call_origin: None,
             unannounced_args: None,
             redacted_args: None,
+            unrecorded_args: None,
             rewritten_args: Vec::new(),
             original_args: Map::new(),
             call_number: None,

@@ -288,6 +288,8 @@ pub struct ToolEnd {
     pub name: String,
     /// The arguments that the call ran with, or would have run with.
     pub args: Map<String, Value>,
+    /// The arguments that a failing hook left out of all records: for the user's screen alone.
+    pub unrecorded_args: Option<Map<String, Value>>,
     /// The result as the front end displays it.
     pub display: ToolDisplay,
     /// The result as the model reads it, as text.
@@ -307,6 +309,11 @@ pub struct ToolEnd {
 }
 
 impl ToolEnd {
+    /// Returns the arguments to show on the user's screen.
+    pub fn screen_args(&self) -> &Map<String, Value> {
+        self.unrecorded_args.as_ref().unwrap_or(&self.args)
+    }
+
     /// Returns a short text on why the call's shell command failed.
     ///
     /// Such a call counts as successful: the model reads the exit code.

@@ -11,6 +11,7 @@ mod mcp;
 mod policy;
 mod run;
 mod session;
+pub(crate) mod short_help;
 mod skills;
 mod subagents;
 pub(crate) mod typo_guard;
@@ -26,25 +27,29 @@ pub(crate) use config::ConfigCommand;
 pub(crate) use effects::EffectsArgs;
 pub(crate) use extensions::{ExtensionInstallArgs, ExtensionTemplate, ExtensionsCommand};
 pub(crate) use hooks::{
-    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HooksCommand, ScriptLanguage,
+    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookTestArgs, HooksCommand,
+    ScriptLanguage,
 };
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
 pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};
+use short_help::HEADLINE;
 pub(crate) use skills::{SkillInstallArgs, SkillsCommand};
 pub(crate) use subagents::SubagentsCommand;
 
 use mcp::move_options_first;
 pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpScopeArg, McpTransportArg};
 
-/// A terminal coding agent with hooks you can trust, and the toolbox for writing them.
+/// The command line of the program.
 #[derive(Debug, Parser)]
 #[command(
     name = "hookwright",
+    about = HEADLINE,
+    long_about = None,
     version = crate::args::version_text(),
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  hookwright demo                          see every hook event fire, offline\n  hookwright -p 'explain this project'     one answer, on stdout\n  git diff | hookwright -p 'review this'   with piped input\n  hookwright hooks list                    which hooks there are, and whether they can run"
+    after_help = "Examples:\n  hookwright demo                         see every hook event fire, offline\n  hookwright hooks list                   which hooks there are, and whether they can run\n  hookwright agents install claude-code   let Claude Code run your hooks\n  hookwright -p 'explain this project'    one answer, on stdout\n  git diff | hookwright -p 'review this'  with piped input"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -92,6 +97,7 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
     /// List, check, fire, test and manage hooks.
+    #[command(alias = "hook")]
     Hooks(ProjectCommand<HooksCommand>),
     /// Install, update, list, write and manage extensions.
     #[command(alias = "extension")]

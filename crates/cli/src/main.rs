@@ -67,6 +67,12 @@ fn run_cli() -> u8 {
     if let Some(answered) = completions::complete_if_requested(&world) {
         return answered.unwrap_or_else(|error| error_report::print(&error));
     }
+    if let Some(text) = args::short_help::requested(std::env::args_os()) {
+        return match write!(output::stdout(), "{text}").and_then(|()| output::stdout().flush()) {
+            Err(error) if !output::is_reader_gone(&error) => error_report::print(&error.into()),
+            _ => exit::OK,
+        };
+    }
     let cli = match args::Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return print_usage_error(&error),

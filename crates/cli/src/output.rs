@@ -122,25 +122,67 @@ impl TextTable {
         self.rows.push(cells.into_iter().map(|(style, text)| (style, one_line(&text))).collect());
     }
 
+    /// Prints the table. On a terminal it fits the width: the last column is wrapped.
     pub(crate) fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        self.print_within(terminal_columns(), out)
+    }
+
+    fn print_within(&self, columns: Option<usize>, out: &mut impl Write) -> io::Result<()> {
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|(_, text)| text.width());
             cells.chain([self.headings[column].width()]).max().unwrap_or(0)
         };
-        let widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
+        let mut widths: Vec<usize> = (0..self.headings.len()).map(width).collect();
+        let last = widths.pop().unwrap_or(0);
+        let room = columns.map_or(last, |columns| columns.saturating_sub(widths.iter().map(|width| width + 2).sum()));
+        // A column of less is no help, and the terminal wraps the lines.
+        let room = if room < MIN_WRAPPED_COLUMNS { last } else { room };
         let headings = self.headings.iter().map(|text| (BOLD, (*text).to_owned())).collect();
         for row in std::iter::once(&headings).chain(&self.rows) {
             let mut line = String::new();
-            for (column, (style, text)) in row.iter().enumerate() {
+            for ((style, text), width) in row.iter().zip(&widths) {
                 line.push_str(&paint(*style, text));
-                if column + 1 < row.len() {
-                    line.push_str(&" ".repeat(widths[column] - text.width() + 2));
-                }
+                line.push_str(&" ".repeat(width - text.width() + 2));
             }
-            writeln!(out, "{}", line.trim_end())?;
+            let indent = " ".repeat(widths.iter().map(|width| width + 2).sum());
+            let (style, text) = row.get(widths.len()).cloned().unwrap_or_default();
+            for (at, part) in wrap_words(&text, room).iter().enumerate() {
+                let before = if at == 0 { &line } else { &indent };
+                writeln!(out, "{}", format!("{before}{}", paint(style, part)).trim_end())?;
+            }
         }
         Ok(())
     }
+}
+
+/// The width below which a table's last column is not wrapped.
+const MIN_WRAPPED_COLUMNS: usize = 16;
+
+/// Returns the width of the terminal that stdout is, if it is one.
+#[expect(clippy::disallowed_methods, reason = "this is the door")]
+fn terminal_columns() -> Option<usize> {
+    let columns = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
+    io::stdout().is_terminal().then(columns).flatten().filter(|columns| *columns > 0)
+}
+
+/// Breaks a text between words into lines of at most so many columns; a longer word has a line of its own.
+fn wrap_words(text: &str, columns: usize) -> Vec<String> {
+    if text.width() <= columns {
+        return vec![text.to_owned()];
+    }
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().filter(|line| line.is_empty() || line.width() + 1 + word.width() <= columns);
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Returns the text on one line: every control character becomes a space, so that a name cannot move the cursor.
@@ -176,6 +218,19 @@ mod tests {
         let text = String::from_utf8(text).unwrap();
         let text = strip_styles(&text);
         assert_eq!(text, "A      B    C\n日本   x    end\nabcde  yy\n");
+    }
+
+    #[test]
+    fn a_table_fits_the_terminal() {
+        let mut table = TextTable::new(&["A", "WHAT IT DOES"]);
+        table.add_row(vec![(PLAIN, "abc".into()), (PLAIN, "a log of JSON lines, one per event".into())]);
+        let mut text = Vec::new();
+        table.print_within(Some(24), &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        assert_eq!(strip_styles(&text), "A    WHAT IT DOES\nabc  a log of JSON\n     lines, one per\n     event\n");
+        let mut piped = Vec::new();
+        table.print_within(None, &mut piped).unwrap();
+        assert_eq!(String::from_utf8(piped).unwrap().lines().count(), 2);
     }
 
     #[test]

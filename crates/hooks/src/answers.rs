@@ -184,7 +184,8 @@ fn incomplete_utf8_tail(bytes: &[u8]) -> usize {
 }
 
 /// Why a hook counts as failed: the causes that `onError` distinguishes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum FailureCause {
     /// The hook exceeded its timeout.
     Timeout,

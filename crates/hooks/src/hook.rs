@@ -16,7 +16,7 @@ use crate::doubt::OnDoubt;
 use crate::effects::{self, Effects};
 use crate::event::chunks::ChunkUnit;
 use crate::event::input::HookInput;
-use crate::event::{EventKind, MatcherSubject};
+use crate::event::{EventKind, HookCapability, MatcherSubject};
 use crate::matching::Matcher;
 use crate::matching::effect_filter::{EffectBounds, EffectFilter, MatchReason};
 use crate::matching::tool_names::known_tools;
@@ -243,6 +243,30 @@ impl Hook {
             Action::Rule(rule) => rule.only.as_ref(),
             _ => None,
         }
+    }
+
+    /// Whether an answer of this hook can have such an effect: a rule can do nothing but what it says, and nothing but a
+    /// rule with `only` approves.
+    pub fn can_use(&self, power: HookCapability) -> bool {
+        match (&self.action, power) {
+            (Action::Rule(rule), HookCapability::Approve) => rule.only.is_some(),
+            (_, HookCapability::Approve) => false,
+            (Action::Rule(rule), HookCapability::Deny) => rule.decision == Decision::Deny,
+            (Action::Rule(rule), HookCapability::Ask) if rule.decision == Decision::Ask => true,
+            // A guard that denies confines or asks about a call whose effects are uncertain.
+            (Action::Rule(rule), HookCapability::Ask | HookCapability::Confine) => match rule.decision {
+                Decision::Confine => true,
+                Decision::Deny => self.is_guard(),
+                Decision::Ask | Decision::Allow => false,
+            },
+            (Action::Rule(_), _) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether the hook starts no process and contacts nothing, so that its timeout means nothing.
+    pub fn is_instant(&self) -> bool {
+        matches!(self.action, Action::Rule(_))
     }
 
     /// The text of the hook's `when` filters as written, if it has any.

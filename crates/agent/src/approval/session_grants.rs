@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::ApprovalSubject;
 use super::tool_lists::shell_command_arg;
+use crate::event::ApprovalDemand;
 use crate::skills::ACTIVATE_SKILL;
 
 /// Returns the key of what an approval "for this session" covers.
@@ -28,6 +29,25 @@ pub(super) fn grant_key(call: &ApprovalSubject<'_>) -> String {
         }
         None => tool.to_owned(),
     }
+}
+
+/// Returns the key of what an approval "for this session" covers where hooks demanded approval: the same call, as long
+/// as no other hook demands it.
+pub(super) fn demand_grant_key(call: &ApprovalSubject<'_>, demand: &ApprovalDemand) -> String {
+    let mut args = call.args.clone();
+    let tool = match call.server {
+        Some(_) => grant_key(call),
+        None => {
+            // The model words these anew for each call.
+            ["description", "instruction"].into_iter().for_each(|key| drop(args.remove(key)));
+            call.tool.to_owned()
+        }
+    };
+    let text = match shell_command_arg(call.tool, &args) {
+        Some(command) if args.len() == 1 => command.to_owned(),
+        _ => Value::Object(args).to_string(),
+    };
+    format!("{tool} is {text}, although hook {} asks", demand.hooks.join(", "))
 }
 
 /// Returns the key of what an approval of a whole server "for this session" covers.

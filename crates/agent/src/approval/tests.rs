@@ -42,7 +42,7 @@ fn a_prefix_covers_no_code_and_no_output_file_that_it_does_not_name() {
     let entries: Vec<String> = entries.iter().map(|name| format!("run_shell_command({name})")).collect();
     let rules = Approvals::new(ApprovalMode::Default, entries, Policy::default());
     for command in ["git log -1", "git grep x"] {
-        rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)));
+        rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)), None);
     }
     let decide = |command: &str| {
         rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
@@ -72,8 +72,8 @@ fn a_prefix_covers_no_code_and_no_output_file_that_it_does_not_name() {
 #[test]
 fn a_grant_covers_the_same_sub_command_only() {
     let rules = approvals(ApprovalMode::Default, &[]);
-    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("cargo test")));
-    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git log -1")));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("cargo test")), None);
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git log -1")), None);
     let decide = |command: &str| {
         rules.permission_for(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args(command)))
     };
@@ -83,11 +83,11 @@ fn a_grant_covers_the_same_sub_command_only() {
         assert_eq!(decide(command), Permission::Ask, "{command}");
     }
     // A command that runs other programs is granted as a whole or not at all.
-    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("env A=1 make")));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("env A=1 make")), None);
     assert_eq!(decide("env A=1 make"), Permission::Granted);
     assert_eq!(decide("env rm x"), Permission::Ask);
     // The scope that is shown for one command covers no other command of the same text.
-    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git -C x log")));
+    rules.grant(&ApprovalSubject::new("run_shell_command", ToolKind::Execute, &args("git -C x log")), None);
     assert_eq!(decide("git -C x log"), Permission::Granted);
     assert_eq!(decide("git -C x push"), Permission::Ask);
 }
@@ -154,7 +154,7 @@ fn grant_for_one_skill_does_not_cover_another() {
     };
     let (permission, args) = decide("pdf");
     assert_eq!(permission, Permission::Ask);
-    approvals.grant(&ApprovalSubject::new(ACTIVATE_SKILL, ToolKind::Other, &args));
+    approvals.grant(&ApprovalSubject::new(ACTIVATE_SKILL, ToolKind::Other, &args), None);
     assert_eq!((decide("PDF").0, decide("other").0), (Permission::Granted, Permission::Ask));
     // In plan mode the user is asked too, as a skill changes nothing.
     approvals.set_mode(ApprovalMode::Plan);

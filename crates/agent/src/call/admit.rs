@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
-use hookwright_hooks::{BeforeTool, BeforeToolVerdict, EventKind, Outcome, RequestedBy};
+use hookwright_hooks::{BeforeTool, BeforeToolVerdict, CallPlace, EventKind, Outcome, RequestedBy, RunReport};
 use hookwright_model::ToolChoice;
 use hookwright_tools::{FileDiff, Tool, ToolDisplay, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
 use super::end::{CompletedCall, cancelled_call, empty_completion, failed_call, stopped_call};
+use super::project_reads::only_reads_project;
 use super::prompt_tools::{UserConsent, Visibility};
 use super::{ToolInvocation, USER_DENIAL_PREFIX, announce_request, has_hooks_for, redact_values};
 use crate::approval::{ApprovalDecision, ApprovalSubject, FlagEffect, Permission};
@@ -115,6 +117,7 @@ impl ToolInvocation<'_> {
         let is_cut_short =
             self.scope.is_cancelled() && has_hooks_for(self.services, &self.tools, EventKind::BeforeTool, &self.name);
         if is_cut_short || is_undecided {
+            self.unrecorded_args = (!is_cut_short && !outcome.runs.iter().any(redacts)).then(|| self.args.clone());
             self.redact(None);
         } else if answer.redact_input {
             self.redact(answer.tool_input.as_ref());
@@ -241,14 +244,23 @@ impl ToolInvocation<'_> {
     async fn approve(&mut self, tool: &Arc<dyn Tool>, opinion: HookOpinion) -> Result<(), Box<CompletedCall>> {
         let services = self.services;
         let judgement = services.approvals.evaluate(&self.approval_subject(tool));
-        let HookOpinion { demand: asked_by, approved_by } = opinion;
-        // A rule answers the question that the approval mode would ask. A policy's question, a protected path and a
-        // mode that refuses the call stand.
-        let is_approved =
-            !approved_by.is_empty() && asked_by.is_none() && judgement.flag_effect == FlagEffect::CanOverride;
+        let HookOpinion { demand, approved_by } = opinion;
+        let is_granted = |demand: &ApprovalDemand| services.approvals.is_granted(&self.approval_subject(tool), demand);
+        let is_demand_met = demand.as_ref().is_some_and(is_granted);
+        let asked_by = demand.filter(|_| !is_demand_met);
+        // These answer the question that the approval mode would ask. A policy's question, a protected path and a mode
+        // that refuses the call stand.
+        let asks_by_mode = judgement.permission == Permission::Ask && judgement.flag_effect == FlagEffect::CanOverride;
+        let approver = match () {
+            () if !asks_by_mode || asked_by.is_some() => None,
+            () if is_demand_met => Some("the user, for this session".to_owned()),
+            () if !approved_by.is_empty() => Some(approved_by.join(", ")),
+            () if self.only_reads_project(tool).await => Some("its effects".to_owned()),
+            () => None,
+        };
         let permission = match (judgement.permission.clone(), self.consent) {
-            (Permission::Ask, _) if is_approved => {
-                tracing::debug!(by = "hooks", hooks = approved_by.join(", "), "approved");
+            (Permission::Ask, _) if let Some(by) = approver => {
+                tracing::debug!(by, "approved");
                 Permission::Granted
             }
             (Permission::Denied(words), _) => Permission::Denied(words),
@@ -262,7 +274,7 @@ impl ToolInvocation<'_> {
             Permission::Protected(path) if services.interaction == Interaction::Headless => {
                 Err(self.reject(format!("Tool execution blocked: {}", protected_path_denial(&path))))
             }
-            Permission::Protected(path) => self.ask_user(tool, asked_by, Some(path)).await,
+            Permission::Protected(path) => self.ask_user(tool, asked_by, Some(path), judgement.flag_effect).await,
             Permission::Granted => {
                 tracing::debug!(by = "rules", mode = services.approvals.mode().as_str(), "may run");
                 self.decision = self.decision.or(Some(CallDecision::AutoAccept));
@@ -278,8 +290,22 @@ impl ToolInvocation<'_> {
                     headless_denial(&self.name, tool.kind(), asked_by.as_ref(), &judgement),
                 )))
             }
-            Permission::Ask => self.ask_user(tool, asked_by, None).await,
+            Permission::Ask => self.ask_user(tool, asked_by, None, judgement.flag_effect).await,
         }
+    }
+
+    /// Whether a shell command certainly does nothing but read files of the project.
+    async fn only_reads_project(&self, tool: &Arc<dyn Tool>) -> bool {
+        if tool.kind() != ToolKind::Execute || tool.mcp_origin().is_some() {
+            return false;
+        }
+        let (name, args, resolver) = (self.name.clone(), self.args.clone(), self.path_resolver());
+        let (session, home) = (self.services.hooks.session(), self.services.checkpoints.home().to_owned());
+        let analysis = tokio::task::spawn_blocking(move || {
+            let place = CallPlace { cwd: &session.cwd, project: &session.project_dir, home: Some(&home) };
+            only_reads_project(&name, &args, &place, &resolver)
+        });
+        matches!(tokio::time::timeout(MAX_ANALYSIS_TIME, analysis).await, Ok(Ok(true)))
     }
 
     fn reject(&mut self, words: String) -> Box<CompletedCall> {
@@ -296,6 +322,7 @@ impl ToolInvocation<'_> {
         tool: &Arc<dyn Tool>,
         mut asked_by: Option<ApprovalDemand>,
         mut protected: Option<String>,
+        mut flag_effect: FlagEffect,
     ) -> Result<(), Box<CompletedCall>> {
         loop {
             // A hook's demand for approval is repeated for every call, so no permanent rule is offered.
@@ -305,17 +332,19 @@ impl ToolInvocation<'_> {
             };
             let words = always.iter().map(|offer| offer.description.clone()).collect();
             let request = self.approval_request(tool, asked_by.clone()).await;
-            let request = ApprovalRequest { protected_file: protected.clone(), rule_offer_texts: words, ..request };
+            // A policy asks again whatever is allowed for the session, and so does a protected file.
+            let can_last = protected.is_none() && flag_effect == FlagEffect::CanOverride;
+            let protected_file = protected.clone();
+            let request = ApprovalRequest { protected_file, can_last, rule_offer_texts: words, ..request };
             let shown = request.preview.clone();
             let reply = ask_for_approval(self.services, request, self.scope).await;
             tracing::debug!(by = "user", answer = reply.as_str(), "asked");
-            // A protected file needs approval every time, so a lasting reply counts once.
             let lasts = matches!(reply, ApprovalReply::Session | ApprovalReply::Server | ApprovalReply::Always(_));
-            let reply = if protected.is_some() && lasts { ApprovalReply::Once } else { reply };
+            let reply = if !can_last && lasts { ApprovalReply::Once } else { reply };
             if let ApprovalReply::Always(at) = reply {
                 self.remember_offer(always.get(at));
             }
-            let Some(args) = self.apply_reply(tool, reply)? else {
+            let Some(args) = self.apply_reply(tool, reply, asked_by.as_ref())? else {
                 if let Some(ToolDisplay::Diff(shown)) = shown {
                     if self.is_diff_outdated(tool, &shown).await {
                         let text = format!("{} has changed in the meantime; the new diff follows", shown.shown_path);
@@ -329,7 +358,9 @@ impl ToolInvocation<'_> {
             };
             self.apply_user_edit(args.clone())?;
             asked_by = self.before_tool().await?.demand;
-            let permission = self.services.approvals.permission_for(&self.approval_subject(tool));
+            let judgement = self.services.approvals.evaluate(&self.approval_subject(tool));
+            let permission = judgement.permission;
+            flag_effect = judgement.flag_effect;
             protected = if let Permission::Protected(path) = &permission { Some(path.clone()) } else { None };
             match permission {
                 Permission::Refused(reason) => return Err(self.reject(format!("Tool execution blocked: {reason}"))),
@@ -371,6 +402,7 @@ impl ToolInvocation<'_> {
             approval_demand: asked_by,
             server: tool.mcp_origin().cloned(),
             protected_file: None,
+            can_last: true,
             rule_offer_texts: Vec::new(),
         }
     }
@@ -417,12 +449,13 @@ impl ToolInvocation<'_> {
         &mut self,
         tool: &Arc<dyn Tool>,
         reply: ApprovalReply,
+        demand: Option<&ApprovalDemand>,
     ) -> Result<Option<Map<String, Value>>, Box<CompletedCall>> {
         self.decision = Some(CallDecision::Accept);
         match reply {
             ApprovalReply::Once | ApprovalReply::Always(_) => Ok(None),
             ApprovalReply::Session => {
-                self.services.approvals.grant(&self.approval_subject(tool));
+                self.services.approvals.grant(&self.approval_subject(tool), demand);
                 Ok(None)
             }
             ApprovalReply::Server if tool.mcp_origin().is_some() => {
@@ -445,11 +478,20 @@ impl ToolInvocation<'_> {
     }
 }
 
+/// The time after which a command counts as one whose effects are not known, such as on a disk that hangs.
+const MAX_ANALYSIS_TIME: Duration = Duration::from_secs(2);
+
 /// Returns whether a refused call has a hook that wants its arguments redacted and gives
 /// no others, or that failed before it could.
 fn is_redaction_undecided(outcome: &Outcome<BeforeToolVerdict>) -> bool {
     let is_refused = matches!(outcome.verdict, BeforeToolVerdict::Deny { .. } | BeforeToolVerdict::Stop { .. });
     is_refused && outcome.runs.iter().any(|run| run.answer.redact_input && run.answer.tool_input.is_none())
+}
+
+/// Whether a hook asked for the redaction itself. The engine redacts in the place of a hook that failed.
+fn redacts(run: &RunReport) -> bool {
+    let has_failed = run.failure.is_some() || !run.succeeded();
+    run.answer.redact_input && (!has_failed || run.stdout.text.contains("redact_input"))
 }
 
 fn protected_path_denial(path: &str) -> String {

@@ -113,6 +113,7 @@ impl ToolInvocation<'_> {
                 call_id: self.id.clone(),
                 name,
                 args: self.args.clone(),
+                unrecorded_args: self.unrecorded_args.clone(),
                 display: result.return_display.clone(),
                 content: result.llm_content.to_text(),
                 error: error.map(|failure| CallError { kind: failure.kind, message: failure.message.clone() }),

@@ -135,6 +135,11 @@ impl CheckpointRecorder {
         store.prune(&swept.into_iter().flat_map(ProjectSnapshot::into_values).filter_map(content).collect());
     }
 
+    /// Returns the user's home directory.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// Records the paths that a call is about to change, as far as they are known; the text is a warning if that fails.
     pub(crate) fn before_call(&self, touching: &MutatingCall<'_>) -> (Option<CallTargets>, Option<String>) {
         let mut turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);

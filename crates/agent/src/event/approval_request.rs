@@ -39,6 +39,8 @@ pub struct ApprovalRequest {
     pub server: Option<McpToolOrigin>,
     /// The protected file that the call would change; such a call needs approval every time.
     pub protected_file: Option<String>,
+    /// Whether a reply can also cover later calls; a protected file and a policy's question are asked about every time.
+    pub can_last: bool,
     /// The texts of the rules that the user may store permanently; [`ApprovalReply::Always`] refers to them by index.
     pub rule_offer_texts: Vec<String>,
 }
@@ -66,7 +68,8 @@ pub struct ApprovalDemand {
 pub enum ApprovalReply {
     /// The call may run this time.
     Once,
-    /// The call may run, and later calls of this tool (for shell commands: of this program) need no approval.
+    /// The call may run, and later calls of this tool (for shell commands: of this program) need no approval. Where
+    /// hooks demanded approval, only the same call of the same hooks needs none.
     Session,
     /// The call may run, and later calls of all tools of this MCP server need no approval.
     Server,

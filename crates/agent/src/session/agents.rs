@@ -70,7 +70,7 @@ impl SessionActor {
         let agents = self.services().subagents.current();
         let Some(agent) = agents.list.iter().find(|agent| agent.name == name) else {
             let known = agents.list.iter().map(|agent| agent.name.as_str());
-            let help = did_you_mean(name, known, "/agents list shows them all");
+            let help = did_you_mean(name, known, "/subagents list shows them all");
             return self.reply(Reply::error(format!("there is no agent `{name}`; {help}")));
         };
         let verb = if enabled { "enabled" } else { "disabled" };

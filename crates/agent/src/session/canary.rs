@@ -29,7 +29,12 @@ impl SessionActor {
             .confinement_launcher(view.services.confiner.clone())
             .observer(Arc::new(HookEventForwarder(view.services.events.clone())))
             .build();
-        self.reply(Reply::warning(format!("canary: {} was run alone, with a harmless {}", hook.id(), hook.event)));
+        let whatever = if hook.when_text().is_some() { ", whatever its `when` says" } else { "" };
+        self.reply(Reply::aside(format!(
+            "canary: {} runs alone on a sample {}{whatever}; its answer follows and decides nothing",
+            hook.id(),
+            hook.event
+        )));
         tokio::spawn(async move {
             engine.fire_any(&event, &CancellationToken::new()).await;
             engine.shutdown().await;

@@ -12,6 +12,7 @@ use hookwright_tools::mcp::RemotePrompt;
 
 use super::command::SessionCommand;
 use crate::commands::parse_invocation;
+pub(super) use slash_commands::HELP_GROUPS;
 use slash_commands::SlashArgument;
 pub use slash_commands::{SLASH_COMMANDS, SlashCommand};
 

@@ -56,6 +56,15 @@ use crate::protect::{GuardedFiles, LedgerStart, TamperWatch};
 use crate::services::{Interaction, Services};
 use actor::SessionActor;
 
+/// Slash commands that belong together, for the help.
+#[derive(Clone, Debug)]
+pub struct HelpGroup {
+    /// The heading of the group.
+    pub title: &'static str,
+    /// The usage and description of each command.
+    pub rows: Vec<(String, String)>,
+}
+
 pub use appearance::THEMES;
 pub(crate) use background::announce_kept_jobs;
 pub use canary::build_canary;
@@ -69,6 +78,7 @@ pub use git_branch::current_git_branch;
 pub(crate) use guard_readiness::skips_approval;
 pub use guard_readiness::{remember_refused_guards, unarmed_guards, unarmed_in_engine as unarmed_in, unarmed_json};
 pub use hook_list::{ArmedState, HookListEntry, hook_entries, hook_json, panel_text};
+use input_line::HELP_GROUPS;
 pub use input_line::{
     FrontEndAction, InputLine, SLASH_COMMANDS, SlashCommand, discover_custom_commands, prompt_command_names,
     slash_command_groups,
@@ -171,11 +181,24 @@ impl SessionView {
         self.services.servers.prompts()
     }
 
-    /// Returns the usage and description of every slash command: built-in ones, then custom commands, server prompts
-    /// and skills.
-    pub fn help(&self) -> Vec<(String, String)> {
-        let own = SLASH_COMMANDS.iter().map(|row| (format!("/{}", row.usage()), row.about.to_owned()));
-        own.chain(self.custom_help().into_iter().map(|(name, about)| (format!("/{name}"), about))).collect()
+    /// Returns the usage and description of every slash command, in groups: custom commands, server prompts and skills,
+    /// then those that are built in.
+    pub fn help(&self) -> Vec<HelpGroup> {
+        let group_of = |name: &str| {
+            let word = name.split(' ').next().unwrap_or(name);
+            HELP_GROUPS.iter().position(|(_, words)| words.contains(&word)).unwrap_or(HELP_GROUPS.len() - 1)
+        };
+        let in_group = |(at, (title, _)): (usize, &(&'static str, _))| {
+            let rows = SLASH_COMMANDS.iter().filter(|row| group_of(row.name) == at);
+            HelpGroup { title, rows: rows.map(|row| (format!("/{}", row.usage()), row.about.to_owned())).collect() }
+        };
+        let mut groups: Vec<HelpGroup> = HELP_GROUPS.iter().enumerate().map(in_group).collect();
+        let rows: Vec<(String, String)> =
+            self.custom_help().into_iter().map(|(name, about)| (format!("/{name}"), about)).collect();
+        if !rows.is_empty() {
+            groups.insert(0, HelpGroup { title: "Your commands, prompts and skills", rows });
+        }
+        groups
     }
 
     /// Returns the name and description of every command that is not built in.

@@ -130,7 +130,7 @@ fn current_value_text(setting: KnownSetting, layers: &[SettingsFileLayer]) -> St
     let set = layers.iter().find_map(|layer| Some((layer, setting.value_in(&layer.values)?)));
     match set {
         Some((layer, value)) => format!("{} ({})", value_text(value), layer.label),
-        None => "–".to_owned(),
+        None => setting.default_text().map_or_else(|| "not set".to_owned(), |default| format!("{default} (default)")),
     }
 }
 
@@ -144,6 +144,7 @@ async fn ask_edit(setting: KnownSetting, layers: &[SettingsFileLayer], dialog: &
     let set: Vec<(&SettingsFileLayer, &Value)> =
         layers.iter().filter_map(|layer| Some((layer, setting.value_in(&layer.values)?))).collect();
     about.extend(set.iter().map(|(layer, value)| format!("{}: {}", layer.label, value_text(value))));
+    about.extend(setting.default_text().map(|default| format!("default: {default}")));
     let values = setting.choices();
     let mut choices: Vec<QuestionChoice> = match &values {
         Some(values) => values.iter().map(|value| QuestionChoice::new(value_text(value), "")).collect(),

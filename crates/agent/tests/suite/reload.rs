@@ -26,7 +26,7 @@ async fn wait_for_reply(session: &mut RunningSession, words: &str) -> String {
 
 /// Lets the model run a command, and returns whether the user, who refuses, was asked.
 async fn needs_approval(session: &mut RunningSession) -> bool {
-    session.prompt(r#"call run_shell_command {"command": "echo hi"}"#);
+    session.prompt(r#"call run_shell_command {"command": "touch made"}"#);
     let asked = session
         .find_event(|event| match event {
             AgentEvent::ApprovalRequested(_, reply) => {
@@ -90,7 +90,7 @@ async fn allowed_tools_are_reloaded() {
     let project = TestProject::new();
     let mut session = project.start_idle_session().await;
     assert!(needs_approval(&mut session).await);
-    write_project_settings(&project, &json!({"tools": {"allowed": ["run_shell_command(echo)"]}}));
+    write_project_settings(&project, &json!({"tools": {"allowed": ["run_shell_command(touch)"]}}));
     wait_for_reply(&mut session, "settings.json changed").await;
     assert!(!needs_approval(&mut session).await);
     write_project_settings(&project, &json!({"tools": {}}));
@@ -146,7 +146,7 @@ async fn a_changed_hook_script_is_announced() {
 async fn a_change_in_the_middle_of_a_turn_acts_on_what_comes_next() {
     let project = TestProject::new().hook("BeforeAgent", "old", "");
     let mut session = project.start_idle_session().await;
-    session.prompt(r#"call run_shell_command {"command": "echo hi"}"#);
+    session.prompt(r#"call run_shell_command {"command": "touch made"}"#);
     let asked = |event| if let AgentEvent::ApprovalRequested(_, reply) = event { Some(reply) } else { None };
     let reply = session.find_event(asked).await;
     write_project_settings(&project, &settings_with_hooks(&project, &[("AfterAgent", "new")]));

@@ -1,8 +1,10 @@
 //! `hookwright hooks …` as typed.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Arg, Args, Command, Subcommand, ValueEnum};
 use hookwright_hooks::EventKind;
 
 use super::{ScopeArg, bridge};
@@ -58,20 +60,11 @@ pub(crate) enum HooksCommand {
         after_help = "Fields that you do not give are filled in with a small, harmless sample.\n\nExamples:\n  hookwright hooks fire SessionStart\n  hookwright hooks fire BeforeTool --tool write_file --args '{\"file_path\": \"a.txt\", \"content\": \"hi\"}'\n  hookwright hooks fire BeforeAgent --prompt 'fix the tests' --json\n  hookwright hooks fire AfterModel --print-input > event.json\n  hookwright hooks fire AfterModel --input event.json"
     )]
     Fire(HookFireArgs),
-    /// Run hook tests: `*.hooktest.toml` files, by default those under `.gemini/`.
+    /// Run hook tests: `*.hooktest.toml` files, by default those under `.hookwright/` and `.gemini/`.
     #[command(
-        after_help = "Examples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json"
+        after_help = "A case passes only if its hooks decide themselves: the decision of a hook that fails does not count, unless the\ncase expects the failure (`failure = \"exit\"`).\n\nExamples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json\n  hookwright hooks test --watch\n  hookwright hooks test --record    the last call of the last session becomes a case"
     )]
-    Test {
-        /// Test files, or directories to look for them in.
-        paths: Vec<PathBuf>,
-        /// Only cases whose name contains this.
-        #[arg(long, value_name = "TEXT")]
-        filter: Option<String>,
-        /// Print the result as JSON.
-        #[arg(long)]
-        json: bool,
-    },
+    Test(HookTestArgs),
     /// Switch a hook on.
     Enable {
         /// The hook's name or its command.
@@ -108,17 +101,36 @@ pub(crate) enum HooksCommand {
         after_help = "Examples:\n  hookwright hooks migrate --from-claude --dry-run\n  hookwright hooks migrate --from-claude --verify"
     )]
     Migrate(HookMigrateArgs),
-    /// Write a new hook: a working script, its settings entry and its hook test.
+    /// Write a new hook: a working script, its settings entry and its hook test. On a terminal, it asks for what is not given.
     #[command(
-        after_help = "Example:\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
+        after_help = "Examples:\n  hookwright hooks new\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
     )]
     New(HookNewArgs),
     /// Copy a shipped example: its script, its settings entry and its tests; without a name, list the examples.
     #[command(after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user")]
     Add(HookAddArgs),
-    /// Remove a hook from the settings that declare it; its script is kept.
+    /// Remove a hook from the settings that declare it, and its own test; its script is kept.
     #[command(after_help = "Example:\n  hookwright hooks remove secret-scanner --scope user")]
     Remove(HookRemoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HookTestArgs {
+    /// Test files, or directories to look for them in.
+    pub(crate) paths: Vec<PathBuf>,
+    /// Only cases whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) filter: Option<String>,
+    /// Run the tests again whenever a hook, a setting or a test changes, until Ctrl+C.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) watch: bool,
+    /// Add a case instead: the last tool call, or else the last prompt, of this project's last session, with what hooks
+    /// decide about it now.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ".hookwright/recorded.hooktest.toml", conflicts_with_all = ["paths", "filter", "watch", "json"])]
+    pub(crate) record: Option<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -126,7 +138,7 @@ pub(crate) struct HookAddArgs {
     /// The example's name [default: list the examples].
     #[arg(add = completions::example_candidates())]
     pub(crate) example: Option<String>,
-    /// For all your projects: write it under ~/.gemini.
+    /// For all your projects: write it under your home directory.
     #[arg(long)]
     pub(crate) user: bool,
 }
@@ -202,25 +214,25 @@ pub(crate) struct HookMigrateArgs {
 #[derive(Debug, Args)]
 pub(crate) struct HookNewArgs {
     /// The hook's name: letters, digits, `-` and `_`.
-    pub(crate) name: String,
-    /// The event that it runs on.
+    pub(crate) name: Option<String>,
+    /// The event that it runs on; another agent's name for it is understood.
     #[arg(long, value_parser = event_parser())]
-    pub(crate) event: EventKind,
+    pub(crate) event: Option<EventKind>,
     /// Which tools or occasions it runs for [default: all].
     #[arg(long)]
     pub(crate) matcher: Option<String>,
     /// Declare it as a guard: if it fails, the call is blocked.
     #[arg(long)]
     pub(crate) guard: bool,
-    /// For all your projects: write it under ~/.gemini.
+    /// For all your projects: write it under your home directory.
     #[arg(long)]
     pub(crate) user: bool,
     /// Write it as a worker: one process for the whole session, instead of one for every event.
     #[arg(long)]
     pub(crate) worker: bool,
-    /// The script's language.
-    #[arg(long, value_enum, default_value_t = ScriptLanguage::Sh)]
-    pub(crate) lang: ScriptLanguage,
+    /// The script's language [default: sh].
+    #[arg(long, value_enum)]
+    pub(crate) lang: Option<ScriptLanguage>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -230,9 +242,29 @@ pub(crate) enum ScriptLanguage {
     Node,
 }
 
-/// Parses the name of an event; clap suggests the nearest one for a typing error.
-fn event_parser() -> impl clap::builder::TypedValueParser<Value = EventKind> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(EventKind::all().map(EventKind::name))
-        .try_map(|name| EventKind::from_name(&name).ok_or("no such event"))
+/// Parses the name of an event. Another agent's name for it is understood, and the user is told the name here.
+#[derive(Clone)]
+struct EventParser;
+
+fn event_parser() -> EventParser {
+    EventParser
+}
+
+impl TypedValueParser for EventParser {
+    type Value = EventKind;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<EventKind, clap::Error> {
+        let name = value.to_string_lossy();
+        if let (None, Some(event)) = (EventKind::from_name(&name), EventKind::from_foreign_name(&name)) {
+            // Without stderr, the note is lost and nothing else.
+            let _ = crate::output::note(format!("{name} is called {event} here"));
+            return Ok(event);
+        }
+        let known = PossibleValuesParser::new(EventKind::all().map(EventKind::name));
+        known.try_map(|name| EventKind::from_name(&name).ok_or("no such event")).parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(EventKind::all().map(|event| PossibleValue::new(event.name()))))
+    }
 }

@@ -7,10 +7,13 @@ use std::ffi::OsString;
 
 use clap::CommandFactory;
 
-use crate::args::{Cli, SessionArgs};
+use crate::args::{Cli, SessionArgs, parse_host};
+use crate::commands::hooks::example_names;
 
-/// Words that users take for commands, with a hint at the right one. Alone they are not a prompt.
+/// Words that users take for commands, with a hint at the right one. Alone, with one more word, or with the name of an
+/// agent or an example, they are not a prompt.
 const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
+    ("add", "`hookwright hooks add EXAMPLE`, `hookwright mcp add NAME COMMAND`"),
     ("auth", "`hookwright mcp auth NAME` signs in to a server; a model's key goes into GEMINI_API_KEY"),
     ("chat", "`hookwright` alone starts a session"),
     ("check", "`hookwright hooks validate` and `hookwright doctor` check things"),
@@ -32,6 +35,7 @@ const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
     ("models", "`--model NAME` chooses one"),
     ("new", "`hookwright hooks new NAME --event EVENT`"),
     ("policies", "`hookwright policy list`"),
+    ("remove", "`hookwright hooks remove NAME`, `hookwright mcp remove NAME`"),
     ("restore", "`hookwright checkpoints restore NUMBER`"),
     ("resume", "`--resume` goes on with a session"),
     ("rewind", "`hookwright checkpoints restore NUMBER`"),
@@ -93,7 +97,7 @@ pub(crate) fn check_prompt(args: &SessionArgs) -> Option<PromptRejection> {
         let what = format!("there is no command `{first}`");
         return Some(PromptRejection { message: what, hint: format!("did you mean `hookwright {near}`? {as_prompt}") });
     }
-    let alone = if rest.is_empty() || is_source_argument(&word, rest) { COMMAND_LIKE_WORDS } else { &[] };
+    let alone = if rest.len() <= 1 || is_command_argument(&rest[0]) { COMMAND_LIKE_WORDS } else { &[] };
     let known = || SINGULAR_NOUNS.iter().chain(alone);
     let found = known().find(|(expected, _)| *expected == word);
     let (_, instead) = found.or_else(|| known().find(|(expected, _)| is_one_edit_apart(&word, expected)))?;
@@ -114,16 +118,11 @@ fn check_unquoted_prompt(flag: &str, text: &str, rest: &[String]) -> Option<Prom
     Some(PromptRejection { message: what, hint: format!("put the whole prompt in quotes: hookwright {flag} {quoted}") })
 }
 
-/// Whether the words are like `install ./x`, `link ../y` or `uninstall z`, which are not a prompt either.
-fn is_source_argument(word: &str, rest: &[String]) -> bool {
-    let is_meant = |known: &str| word == known || is_one_edit_apart(word, known);
-    match rest {
-        [only] => {
-            let is_place = only == "." || only.contains(['/', ':']);
-            is_meant("uninstall") || is_place && (is_meant("install") || word == "link")
-        }
-        _ => false,
-    }
+/// Whether a word is an option, a path, an address, an agent or an example, and so no part of a sentence.
+fn is_command_argument(word: &str) -> bool {
+    let is_place = word == "." || word.contains(['/', ':']);
+    let is_name = parse_host(word).is_ok() || example_names().any(|example| example == word);
+    word.starts_with('-') || is_place || is_name
 }
 
 /// Returns the names and aliases of all commands, from clap.
@@ -208,6 +207,13 @@ mod tests {
             &["uninstal"],
             &["udpate"],
             &["plugni", "list"],
+            &["install", "claude-code"],
+            &["install", "claude-code", "codex"],
+            &["add", "rule-no-force-push"],
+            &["add", "secret-scanner", "to", "this"],
+            &["remove", "guard"],
+            &["install", "dependencies"],
+            &["test", "this"],
         ] {
             assert!(checked(words).is_some(), "{words:?}");
         }
@@ -219,7 +225,8 @@ mod tests {
             &["fix the bug"][..],
             &["fix", "the", "bug"],
             &["update", "the", "readme"],
-            &["test", "this"],
+            &["test", "this", "parser"],
+            &["add", "tests", "for", "it"],
             &["hi"],
             &["hook up the logger"],
             &["why?"],
@@ -232,7 +239,6 @@ mod tests {
             &["chart"],
             &["lint"],
             &["instal", "the", "hooks"],
-            &["install", "dependencies"],
             &[""],
             &["日本語"],
         ] {

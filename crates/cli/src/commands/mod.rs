@@ -11,6 +11,7 @@ pub(crate) mod hooks;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod policy;
+pub(crate) mod prompt;
 pub(crate) mod run;
 pub(crate) mod session_list;
 pub(crate) mod skills;

@@ -133,11 +133,11 @@ impl ApprovalChoice {
 
     /// Returns the choices for a request, in the order of their numbers.
     ///
-    /// A change to a protected file is asked about every time, so it has no choice for the session.
+    /// What is asked about every time has no choice for the session.
     pub(crate) fn for_request(request: &ApprovalRequest) -> Vec<ApprovalChoice> {
         let offered = |choice: &ApprovalChoice| match choice {
-            ApprovalChoice::Session => request.protected_file.is_none(),
-            ApprovalChoice::Server => request.protected_file.is_none() && request.server.is_some(),
+            ApprovalChoice::Session => request.can_last,
+            ApprovalChoice::Server => request.can_last && request.server.is_some() && request.approval_demand.is_none(),
             _ => true,
         };
         ApprovalChoice::ALL.into_iter().filter(offered).collect()

@@ -29,19 +29,20 @@ fn runs(sandbox: &Sandbox, command: &str, options: &[&str]) -> bool {
 #[test]
 fn a_rule_approves_what_is_within_its_bounds_and_nothing_else() {
     let sandbox = with_rule();
-    for approved in ["cat f", "ls", "grep x f", "cat f > out/b"] {
+    for approved in ["cat f > out/b", "ls > out/c", "grep x f | tee out/d"] {
         assert!(runs(&sandbox, approved, &[]), "{approved}");
     }
     let others = [
-        "cat .env",
+        "cat .env > out/b",
         "cat f > g",
         "cat $X",
-        "grep -r x .",
+        "grep -r x . > out/b",
         "cat /etc/passwd",
         "nonesuch",
         "curl example.com",
         "rm out/b",
     ];
+
     for other in others {
         assert!(!runs(&sandbox, other, &[]), "{other}");
     }
@@ -70,8 +71,9 @@ fn a_deny_an_ask_and_a_policy_win_over_an_approval() {
 #[test]
 fn a_project_cannot_approve() {
     let sandbox = sandbox();
-    let rule = json!({"type": "rule", "name": "look", "decision": "allow", "only": {"reads": ["**"]}});
+    let only = json!({"reads": ["**"], "writes": ["**"]});
+    let rule = json!({"type": "rule", "name": "look", "decision": "allow", "only": only});
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}));
     sandbox.write("f", "data");
-    assert!(!runs(&sandbox, "cat f", &[]));
+    assert!(!runs(&sandbox, "cat f > g", &[]));
 }

@@ -3,7 +3,7 @@
 use crate::sandbox;
 use hookwright_testkit::fs;
 use hookwright_testkit::{Sandbox, has_program, report_skipped};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn project() -> Sandbox {
     let sandbox = sandbox();
@@ -271,24 +271,111 @@ fn folders_are_copied_and_what_is_left_out_is_said() {
     assert!(run.stdout.contains("can't copy") && run.stdout.contains("gone"), "{}", run.stdout);
 }
 
-/// A case that passes because its hook failed proves nothing, and the report says so.
+/// The outcome of a hook that failed is not the hook's decision, so the case fails unless it expects the failure.
 #[test]
-fn a_case_that_passes_with_a_hook_that_failed_says_so() {
+fn a_case_fails_if_its_hook_failed() {
     let sandbox = sandbox();
-    let worker = json!({"type": "worker", "name": "gone", "command": "exit 4"});
-    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [worker]}]}}));
+    let declare = |hook: Value| sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook]}]}}));
+    let guard =
+        |command: &str| json!({"type": "command", "name": "it", "guard": true, "timeout": 300, "command": command});
+    let deny = r#"{"decision": "deny", "reason": "no"}"#;
+    for (command, cause) in [
+        ("echo oops >&2; exit 1".to_owned(), "exit"),
+        (format!("echo started; echo '{deny}'"), "output"),
+        ("./gone.sh".to_owned(), "spawn"),
+        ("sleep 20".to_owned(), "timeout"),
+    ] {
+        declare(guard(&command));
+        sandbox.write(".gemini/t.hooktest.toml", case("decision = \"deny\""));
+        let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
+        assert!(run.stdout.contains("failure of hook it:") && run.stdout.contains(cause), "{command}: {}", run.stdout);
+        sandbox.write(".gemini/t.hooktest.toml", case(&format!("decision = \"deny\"\nfailure = \"{cause}\"")));
+        let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
+        assert!(run.stdout.contains("warning: hook it: "), "the warning is shown: {}", run.stdout);
+    }
+    // A hook that is no guard, and a failure that does not happen.
+    declare(json!({"type": "worker", "name": "gone", "command": "exit 4"}));
     sandbox.write(".gemini/t.hooktest.toml", case("decision = \"allow\""));
-    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
-    let shown = run.stdout.lines().skip(1).map(|line| line.split(" (").next().unwrap_or(line)).take(2);
-    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @r"
-    ok   it
-         warning: hook gone: lost its worker: it ended with code 4
-    ");
-    assert!(run.stdout.ends_with("1 passed (1 with a hook that failed), 0 failed, 0 skipped\n"), "{}", run.stdout);
-    let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(0).json();
-    assert_eq!(told["files"][0]["cases"][0]["hook_failed"], true, "{told:#}");
-    // A case that expects the failure proves it.
-    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "command": "exit 7"}]}]}}));
+    assert!(sandbox.run(&["hooks", "test"]).expect_exit_code(1).stdout.contains("lost its worker"));
+    declare(guard(&format!("echo '{deny}'")));
+    sandbox.write(".gemini/t.hooktest.toml", case("decision = \"deny\""));
+    sandbox.run(&["hooks", "test"]).expect_exit_code(0);
+    sandbox.write(".gemini/t.hooktest.toml", case("failure = \"exit\""));
+    sandbox.run(&["hooks", "test"]).expect_exit_code(1);
+    // An exit code that stands for a failure is an expected failure too.
+    declare(json!({"type": "command", "command": "exit 7"}));
     sandbox.write(".gemini/t.hooktest.toml", case("exit_code = 7"));
-    assert!(sandbox.run(&["hooks", "test"]).expect_exit_code(0).stdout.ends_with("\n1 passed, 0 failed, 0 skipped\n"));
+    sandbox.run(&["hooks", "test"]).expect_exit_code(0);
+}
+
+#[test]
+fn a_failing_case_shows_what_its_hook_saw_and_said() {
+    let sandbox = sandbox();
+    let command = sandbox.script("guard.sh", "cat > /dev/null; echo '{}'; echo 'not a repository' >&2");
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "it", "command": command}]}]}}),
+    );
+    sandbox.write(".gemini/t.hooktest.toml", case("decision = \"deny\""));
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(1);
+    for text in [
+        "working directory: /",
+        "no git repository unless `[setup]` says `git = true`",
+        "input: {\"tool_name\":\"write_file\"",
+        "hook it: exit 0",
+        "stdout: {}",
+        "stderr: not a repository",
+    ] {
+        assert!(run.stdout.contains(text), "{text}: {}", run.stdout);
+    }
+    let told = sandbox.run(&["hooks", "test", "--json"]).expect_exit_code(1).json();
+    assert_eq!(told["files"][0]["cases"][0]["runs"][0]["stderr"], "not a repository\n", "{told:#}");
+}
+
+/// The neutral place for hooks of any agent is tested like `.gemini`.
+#[test]
+fn hooks_of_the_neutral_place_are_tested() {
+    let sandbox = sandbox();
+    let rule =
+        json!({"type": "rule", "name": "it", "when": {"writes": ["*.lock"]}, "decision": "deny", "reason": "no"});
+    sandbox.write(".hookwright/hooks.json", json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
+    let denied =
+        case("decision = \"deny\"").replace("[case.expect]", "args = { file_path = \"a.lock\" }\n[case.expect]");
+    sandbox.write(".hookwright/it.hooktest.toml", denied);
+    let run = sandbox.run(&["hooks", "test"]);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+}
+
+/// The last call of a session becomes a case that expects what hooks decide about it.
+#[test]
+fn the_last_call_of_a_session_is_recorded_as_a_case() {
+    let sandbox = project();
+    let run = sandbox.run(&["hooks", "test", "--record"]).expect_exit_code(1);
+    assert!(run.stderr.contains("no session of this project"), "{}", run.stderr);
+    let file = sandbox.project().join("a.txt").display().to_string();
+    let call = |content: &str| format!("call write_file {}", json!({"file_path": file, "content": content}));
+    sandbox.run(&["-y", "-p", &call("quite \"bad\"\nthing")]);
+    let run = sandbox.run(&["hooks", "test", "--record"]).expect_exit_code(0);
+    assert!(run.stdout.contains("which expects deny"), "{}", run.stdout);
+    sandbox.run(&["-y", "-p", &call("good")]);
+    sandbox.run(&["hooks", "test", "--record"]).expect_exit_code(0);
+    let text = sandbox.read(".hookwright/recorded.hooktest.toml");
+    assert!(text.contains("${PROJECT}/a.txt") && !text.contains(&file), "{text}");
+    let run = sandbox.run(&["hooks", "test"]).expect_exit_code(0);
+    assert!(run.stdout.ends_with("2 passed, 0 failed, 0 skipped\n"), "{}", run.stdout);
+}
+
+#[test]
+fn tests_run_again_when_a_hook_changes() {
+    use hookwright_testkit::{finish, wait_until};
+    let sandbox = project();
+    sandbox.write(".gemini/guard.hooktest.toml", GOOD);
+    let log = sandbox.sibling_path("log");
+    let mut command = sandbox.command(&["hooks", "test", "--watch"]);
+    let mut child = command.stdout(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+    let seen = |text: &str| fs::read_to_string(&log).unwrap().contains(text);
+    wait_until("the first run", || seen("1 passed, 0 failed"));
+    sandbox.script("guard.sh", "exit 0");
+    wait_until("the second run", || seen("0 passed, 1 failed"));
+    child.kill().unwrap();
+    finish(child);
 }

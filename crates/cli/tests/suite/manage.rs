@@ -415,7 +415,8 @@ fn a_hook_of_the_users_is_written_under_their_home_and_passes_its_test() {
     sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--user"]).expect_exit_code(1);
     sandbox.run(&["hooks", "remove", "mine"]).expect_exit_code(0);
     assert_eq!(sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json(), json!([]));
-    assert!(test.exists(), "files stay");
+    assert!(!test.exists(), "a test of a hook that is gone would fail");
+    assert!(sandbox.home().join(".gemini/hooks/mine.sh").exists(), "the script stays");
 }
 
 #[test]
@@ -577,4 +578,85 @@ fn the_older_switch_of_all_hooks_is_a_known_setting() {
     sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [hook("p")]}]}, "tools": {"enableHooks": true}}));
     let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
     assert!(!format!("{}{}", run.stdout, run.stderr).contains("enableHooks"), "{run:#?}");
+}
+
+/// Gemini CLI complains about types of hooks that it does not know, so they go where it does not look.
+#[test]
+fn types_that_gemini_cli_does_not_know_are_declared_in_the_neutral_file() {
+    let sandbox = sandbox();
+    sandbox.run(&["hooks", "add", "rule-no-force-push"]).expect_exit_code(0);
+    sandbox.run(&["hooks", "new", "stays", "--event", "BeforeTool", "--worker"]).expect_exit_code(0);
+    assert!(!sandbox.has_file(".gemini"));
+    let declared: serde_json::Value = serde_json::from_str(&sandbox.read(".hookwright/hooks.json")).unwrap();
+    let hooks = declared["hooks"]["BeforeTool"].as_array().unwrap();
+    assert_eq!((&hooks[0]["hooks"][0]["type"], &hooks[1]["hooks"][0]["type"]), (&json!("rule"), &json!("worker")));
+    let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
+    assert!(listed.as_array().unwrap().iter().all(|hook| hook["state"] == "armed"), "{listed:#}");
+    let run = sandbox.run(&["hooks", "test"]);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+    sandbox.run(&["hooks", "new", "ends", "--event", "BeforeTool"]).expect_exit_code(0);
+    assert!(sandbox.read(".gemini/settings.json").contains(".gemini/hooks/ends.sh"));
+    // The same for the user's own.
+    sandbox.run(&["hooks", "new", "mine", "--event", "BeforeTool", "--worker", "--user"]).expect_exit_code(0);
+    let test = sandbox.home().join(".hookwright/hooks/mine.hooktest.toml");
+    sandbox.run(&["hooks", "test", "--skip-trust", test.to_str().unwrap()]).expect_exit_code(0);
+}
+
+#[test]
+fn another_agents_name_of_an_event_is_understood() {
+    let sandbox = sandbox();
+    let run = sandbox.run(&["hooks", "new", "it", "--event", "PreToolUse"]).expect_exit_code(0);
+    assert!(run.stderr.contains("PreToolUse is called BeforeTool here"), "{}", run.stderr);
+    assert!(sandbox.read(".gemini/settings.json").contains("\"BeforeTool\""));
+    sandbox.run(&["hooks", "fire", "PreToolUse", "--tool", "glob", "--args", "{}"]).expect_exit_code(0);
+    let run = sandbox.run(&["hooks", "new", "it", "--event", "Nonsense"]).expect_exit_code(1);
+    assert!(run.stderr.contains("possible values"), "{}", run.stderr);
+    let run = sandbox.run(&["hooks", "new", "other"]).expect_exit_code(1);
+    assert!(run.stderr.contains("on a terminal, it asks"), "{}", run.stderr);
+}
+
+#[test]
+fn a_test_of_others_that_names_a_removed_hook_is_named() {
+    let sandbox = sandbox();
+    sandbox.run(&["hooks", "new", "it", "--event", "BeforeTool"]).expect_exit_code(0);
+    let own = sandbox.read(".gemini/hooks/it.hooktest.toml");
+    sandbox.write(".hookwright/all.hooktest.toml", own);
+    let run = sandbox.run(&["hooks", "remove", "it"]).expect_exit_code(0);
+    assert!(run.stderr.contains("removed its test"), "{}", run.stderr);
+    assert!(run.stderr.contains(".hookwright/all.hooktest.toml still tests `it`"), "{}", run.stderr);
+    assert!(!sandbox.has_file(".gemini/hooks/it.hooktest.toml") && sandbox.has_file(".hookwright/all.hooktest.toml"));
+}
+
+/// A rule takes no time and changes no arguments, so neither is said to be lost under another agent.
+#[test]
+fn a_rule_is_explained_by_what_it_can_do() {
+    let sandbox = sandbox();
+    let rule = json!({"type": "rule", "name": "no", "when": {"writes": ["x"]}, "decision": "deny", "reason": "no"});
+    let command = json!({"type": "command", "name": "slow", "command": "true"});
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [rule, command]}]}}));
+    for agent in ["claude-code", "codex", "copilot", "gemini-cli"] {
+        let run = sandbox.run(&["agents", "explain", agent]).expect_exit_code(0);
+        let (of_rule, of_command) = run.stdout.split_once("slow (").unwrap();
+        let said = ["arguments stay in its history", "is stopped after"].map(|text| of_rule.contains(text));
+        assert_eq!(said, [false, false], "{agent}: {}", run.stdout);
+        assert!(of_command.contains("arguments stay in its history"), "{agent}: {}", run.stdout);
+    }
+}
+
+/// Gemini CLI writes into its home even for `--version`; that home is not the user's.
+#[cfg(unix)]
+#[test]
+fn asking_for_a_version_leaves_no_files() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox = sandbox();
+    let programs = sandbox.sibling_path("bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    let gemini = programs.join("gemini");
+    let script = "#!/bin/sh\nmkdir -p \"${GEMINI_CLI_HOME:-$HOME}/.gemini\"\ntouch \"${GEMINI_CLI_HOME:-$HOME}/.gemini/projects.json.tmp\"\necho 0.61.0\n";
+    std::fs::write(&gemini, script).unwrap();
+    std::fs::set_permissions(&gemini, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let sandbox = sandbox.env("PATH", &format!("{}:/usr/bin:/bin", programs.display()));
+    let run = sandbox.run(&["agents", "list"]).expect_exit_code(0);
+    assert!(run.stdout.contains("0.61.0"), "{}", run.stdout);
+    assert!(!sandbox.home().join(".gemini/projects.json.tmp").exists());
 }

@@ -114,3 +114,16 @@ fn a_key_that_stands_twice_is_an_error_with_its_place() {
     let run = sandbox.run(&["hooks", "validate", ".gemini/settings.json"]).expect_exit_code(1);
     assert!(run.stderr.contains("`hooks` appears twice in the settings"), "{}", run.stderr);
 }
+
+/// A guard that is not armed is no mistake in a file, but no reason to say that all is well.
+#[test]
+fn a_guard_that_is_not_armed_is_counted() {
+    let sandbox = sandbox();
+    sandbox.write(
+        ".gemini/settings.json",
+        r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "gone", "guard": true, "command": "./gone.sh"}]}]}}"#,
+    );
+    let run = sandbox.run(&["hooks", "validate"]).expect_exit_code(0);
+    assert!(run.stderr.contains("warning: "), "{}", run.stderr);
+    assert_eq!(run.stdout, "1 file checked: no mistake in them, 1 guard not armed\n");
+}

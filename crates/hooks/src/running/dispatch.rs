@@ -621,6 +621,7 @@ impl EventDispatch {
             stderr: finished.stderr,
             answer: std::mem::take(&mut reading.answer),
             error: reading.problems.first().map(|problem| problem.text.clone()),
+            failure: reading.problems.iter().find_map(|problem| problem.cause),
             has_survivors: finished.has_survivors,
         }
     }

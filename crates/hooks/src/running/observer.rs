@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::answers::outcome::HookMessage;
-use crate::answers::{Answer, CapturedStream, Decision, HookExit};
+use crate::answers::{Answer, CapturedStream, Decision, FailureCause, HookExit};
 use crate::effects::PathResolver;
 use crate::event::EventKind;
 use crate::event::input::HookInput;
@@ -153,6 +153,8 @@ pub struct RunReport {
     pub answer: Answer,
     /// The description of the failure, if there was one.
     pub error: Option<String>,
+    /// The cause of the failure, if the run counts as failed.
+    pub failure: Option<FailureCause>,
     /// Whether the hook left processes running in its process group.
     pub has_survivors: bool,
 }

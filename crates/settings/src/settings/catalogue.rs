@@ -39,6 +39,11 @@ impl KnownSetting {
         self.0.description
     }
 
+    /// Returns the value that counts if it is not set, as text.
+    pub fn default_text(self) -> Option<&'static str> {
+        self.0.default_text
+    }
+
     /// Describes the type of its value.
     pub fn describe_kind(self) -> String {
         match self.0.kind {
@@ -144,6 +149,7 @@ fn parse_list(text: &str) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ProcessEnv, Settings};
     use serde_json::json;
 
     #[test]
@@ -157,6 +163,22 @@ mod tests {
             }
         }
         assert!(known_setting("ui").is_none() && known_setting("nope").is_none());
+    }
+
+    /// A setting with its default value means the same as no setting.
+    #[test]
+    fn defaults_are_those_of_the_program() {
+        let typed = |raw: Map<String, Value>| {
+            let settings = Settings::new(raw, &ProcessEnv::default(), &mut Vec::new());
+            Settings { raw: Map::new(), ..settings }
+        };
+        for setting in known_settings().filter(|setting| setting.choices().is_some()) {
+            let Some(default) = setting.default_text() else { continue };
+            let value = setting.parse(default).unwrap();
+            let nested = setting.path().into_iter().rev().fold(value, |inner, key| json!({ key: inner }));
+            let Value::Object(raw) = nested else { panic!("{}", setting.key()) };
+            assert_eq!(typed(raw), typed(Map::new()), "{}", setting.key());
+        }
     }
 
     #[test]

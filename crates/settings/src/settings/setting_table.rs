@@ -60,11 +60,17 @@ pub(super) struct SettingSpec {
     pub(super) effect: SettingEffect,
     /// Description for users; empty for sections.
     pub(super) description: &'static str,
+    /// The value that counts if the setting is not set, as text.
+    pub(super) default_text: Option<&'static str>,
 }
 
 impl SettingSpec {
     const fn describe(self, about: &'static str) -> SettingSpec {
         SettingSpec { description: about, ..self }
+    }
+
+    const fn with_default(self, default: &'static str) -> SettingSpec {
+        SettingSpec { default_text: Some(default), ..self }
     }
 }
 
@@ -85,6 +91,7 @@ const fn merged_setting(
         project_rule: by_project,
         effect: SettingEffect::Honoured,
         description: "",
+        default_text: None,
     }
 }
 
@@ -113,6 +120,7 @@ const fn ineffective(
         project_rule: by_project,
         effect: SettingEffect::None(because),
         description: "",
+        default_text: None,
     }
 }
 
@@ -137,46 +145,66 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("MCP servers by name; `hookwright mcp add` writes them"),
         section("mcp", Nothing),
         merged_setting("mcp.allowed", Texts, MergeRule::Intersection, Listed)
+            .with_default("all servers")
             .describe("if set, the only MCP servers that are used"),
         merged_setting("mcp.excluded", Texts, MergeRule::Union, Listed).describe("MCP servers that are not used"),
         ineffective("mcp.serverCommand", Text, Nothing, "servers are named in `mcpServers`")
             .describe("a command that starts an MCP server"),
         section("general", Anything),
         setting("general.defaultApprovalMode", OneOf(APPROVAL_WORDS), STRICTER_APPROVAL_MODE)
+            .with_default("default")
             .describe("which tool calls run unasked: those that only read, edits too, or only plans"),
         ineffective("general.preferredEditor", Text, Nothing, "$VISUAL and $EDITOR name the editor")
             .describe("the editor to open files with"),
-        setting("general.vimMode", Flag, Anything).describe("vi's keys in the composer; /vim switches"),
+        setting("general.vimMode", Flag, Anything)
+            .with_default("false")
+            .describe("vi's keys in the composer; /vim switches"),
         section("general.checkpointing", Anything),
         setting("general.checkpointing.enabled", Flag, only_flag(true, true))
+            .with_default("true")
             .describe("keep files as they were before tools change them; /restore brings them back"),
         section("general.plan", Anything),
         setting("general.plan.directory", Text, Inside).describe("where plans go, inside the project"),
-        setting("general.maxAttempts", Integer, Anything).describe("how often a failed request to the model is tried"),
+        setting("general.maxAttempts", Integer, Anything)
+            .with_default("6")
+            .describe("how often a failed request to the model is tried"),
         section("ui", Anything),
-        setting("ui.theme", Text, Anything).describe(
+        setting("ui.theme", Text, Anything).with_default("terminal").describe(
             "the colours: auto, dark, light, high-contrast, or terminal for the terminal's own; /theme changes it",
         ),
-        setting("ui.hideBanner", Flag, Anything).describe("no banner at the start"),
-        setting("ui.hideTips", Flag, Anything).describe("no tips at the start"),
+        setting("ui.hideBanner", Flag, Anything).with_default("false").describe("no banner at the start"),
+        setting("ui.hideTips", Flag, Anything).with_default("false").describe("no tips at the start"),
         // The footer shows whether guards are armed.
-        setting("ui.hideFooter", Flag, only_flag(false, false)).describe("no status line at the bottom"),
-        setting("ui.hideWindowTitle", Flag, Anything).describe("leave the terminal's title alone"),
-        setting("ui.showStatusInTitle", Flag, Anything).describe("show in the title what the agent does"),
+        setting("ui.hideFooter", Flag, only_flag(false, false))
+            .with_default("false")
+            .describe("no status line at the bottom"),
+        setting("ui.hideWindowTitle", Flag, Anything)
+            .with_default("false")
+            .describe("leave the terminal's title alone"),
+        setting("ui.showStatusInTitle", Flag, Anything)
+            .with_default("false")
+            .describe("show in the title what the agent does"),
         // Whether there are sounds and pop-ups is for the user to decide.
         setting("ui.notifications", OneOf(NOTIFICATION_WORDS), Nothing)
+            .with_default("off")
             .describe("how you are told that the agent waits for you: off, by the terminal's bell, or on the desktop"),
         section("ui.accessibility", Anything),
-        setting("ui.accessibility.screenReader", Flag, Anything).describe("print plain lines, for screen readers"),
+        setting("ui.accessibility.screenReader", Flag, Anything)
+            .with_default("false")
+            .describe("print plain lines, for screen readers"),
         section("model", Anything),
         setting("model.name", Text, Anything).describe("the model to ask; /model changes it for a session"),
         setting("model.maxSessionTurns", Integer, Stricter(StrictnessOrder::Number { default: None }))
+            .with_default("no limit")
             .describe("how many turns a session may have; a negative number means no limit"),
         setting("model.maxPromptTurns", Integer, Stricter(StrictnessOrder::Number { default: Some(MAX_PROMPT_TURNS) }))
+            .with_default("500")
             .describe("how many requests one prompt may cost; a negative number means no limit"),
         setting("model.compressionThreshold", Fraction, Anything)
+            .with_default("0.5")
             .describe("the share of the context window at which history is compressed, from 0 to 1"),
         setting("model.disableLoopDetection", Flag, only_flag(false, false))
+            .with_default("false")
             .describe("do not stop a model that repeats itself"),
         // Prices are the user's.
         merged_setting("model.prices", SettingKind::Section, MergeRule::Entries, Nothing).describe(
@@ -187,23 +215,30 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("the number of tokens at which history is compressed, if that is reached before the share"),
         section("context", Anything),
         setting("context.fileName", TextOrTexts, Inside)
+            .with_default("GEMINI.md")
             .describe("names of files with notes for the model, in addition to GEMINI.md"),
         merged_setting("context.includeDirectories", Texts, MergeRule::Union, Inside)
             .describe("more directories that tools may work in; /directory add does so for a session"),
         section("context.fileFiltering", Anything),
         setting("context.fileFiltering.respectGitIgnore", Flag, only_flag(true, true))
+            .with_default("true")
             .describe("skip files that git ignores"),
         setting("context.fileFiltering.respectGeminiIgnore", Flag, only_flag(true, true))
+            .with_default("true")
             .describe("skip files that .geminiignore names"),
         section("tools", Anything),
         setting("tools.core", Texts, ListedStricter(StrictnessOrder::Tools))
+            .with_default("all tools")
             .describe("if set, the only built-in tools that are available"),
         setting("tools.allowed", Texts, Listed).describe("tools that run unasked"),
         merged_setting("tools.exclude", Texts, MergeRule::Union, Listed).describe("tools that are not available"),
         // The engine reads it with `hooksConfig`, layer by layer.
-        setting("tools.enableHooks", Flag, Anything).describe("an older name of hooksConfig.enabled"),
+        setting("tools.enableHooks", Flag, Anything)
+            .with_default("true")
+            .describe("an older name of hooksConfig.enabled"),
         // An older name of `general.defaultApprovalMode`.
         setting("tools.approvalMode", OneOf(APPROVAL_WORDS), STRICTER_APPROVAL_MODE)
+            .with_default("default")
             .describe("an older name of general.defaultApprovalMode"),
         ineffective("tools.discoveryCommand", Text, Nothing, "tools are built in, not discovered by a command")
             .describe("a command that prints tools"),
@@ -211,33 +246,43 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("a command that calls a discovered tool"),
         section("tools.shell", Anything),
         setting("tools.shell.enableInteractiveShell", Flag, only_flag(false, true))
+            .with_default("true")
             .describe("run commands in a terminal of their own, if the session has a screen"),
-        setting("tools.shell.showColor", Flag, Anything).describe("show the output of commands in colour"),
+        setting("tools.shell.showColor", Flag, Anything)
+            .with_default("true")
+            .describe("show the output of commands in colour"),
         // The value is a program that is run.
         setting("tools.shell.pager", Text, Nothing).describe("the value of PAGER for commands"),
         setting("tools.shell.inactivityTimeout", Integer, Nothing)
+            .with_default("300")
             .describe("seconds without output after which a command is ended; 0 means never"),
         section("telemetry", Nothing),
-        setting("telemetry.enabled", Flag, Nothing).describe("record telemetry"),
-        setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing).describe("where telemetry is sent"),
+        setting("telemetry.enabled", Flag, Nothing).with_default("false").describe("record telemetry"),
+        setting("telemetry.target", OneOf(&["local", "gcp"]), Nothing)
+            .with_default("local")
+            .describe("where telemetry is sent"),
         setting("telemetry.otlpEndpoint", Text, Nothing).describe("the address of the telemetry collector"),
         setting("telemetry.otlpProtocol", OneOf(&["grpc", "http"]), Nothing)
+            .with_default("grpc")
             .describe("the protocol that telemetry is sent with"),
         setting("telemetry.outfile", Text, Nothing).describe("a file that telemetry is written to instead"),
-        setting("telemetry.logPrompts", Flag, Nothing).describe("include prompts in telemetry"),
+        setting("telemetry.logPrompts", Flag, Nothing).with_default("true").describe("include prompts in telemetry"),
         ineffective("telemetry.traces", Flag, Nothing, "traces go to a collector whenever there is one")
             .describe("include traces in telemetry"),
         section("security", Nothing),
         section("security.folderTrust", Nothing),
         merged_setting("security.folderTrust.enabled", Flag, MergeRule::AnyTrue, only_flag(true, true))
+            .with_default("true")
             .describe("ask whether you trust a folder before its own files are used"),
         section("security.hooks", Nothing),
         strictest("security.hooks.review", REVIEW_WORDS, "announce")
+            .with_default("announce")
             .describe("what to do about a project's hook that is new or has changed"),
         section("security.auth", Nothing),
         setting("security.auth.enforcedType", Text, Nothing)
             .describe("the only permitted way to authenticate, such as gemini-api-key; no session starts with another"),
         merged_setting("security.disableYoloMode", Flag, MergeRule::AnyTrue, only_flag(true, false))
+            .with_default("false")
             .describe("forbid the mode that runs every tool unasked"),
         merged_setting("security.protectedPaths", SettingKind::Globs, MergeRule::Union, Nothing)
             .describe("globs of more paths that no tool changes unasked; `!glob` makes an exception"),
@@ -248,6 +293,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             MergeRule::AnyTrue,
             only_flag(true, false),
         )
+        .with_default("false")
         .describe("keep secrets out of the environment of hooks and tools"),
         merged_setting("security.environmentVariableRedaction.allowed", Texts, MergeRule::Union, Nothing)
             .describe("variables that are passed on nevertheless"),
@@ -267,6 +313,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         .describe("changes to sub-agents, by name"),
         section("experimental", Anything),
         setting("experimental.enableAgents", Flag, Stricter(StrictnessOrder::Off))
+            .with_default("true")
             .describe("let the model delegate tasks to sub-agents"),
         section("extensions", Nothing),
         // An extension may contain guards.
@@ -274,12 +321,14 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .describe("extensions that are switched off"),
         section("skills", Anything),
         merged_setting("skills.enabled", Flag, MergeRule::AllTrue, Stricter(StrictnessOrder::Off))
+            .with_default("true")
             .describe("offer skills to the model"),
         merged_setting("skills.disabled", Texts, MergeRule::Union, Anything)
             .describe("skills that are not offered to the model"),
         section("admin", Nothing),
         section("admin.skills", Nothing),
         merged_setting("admin.skills.enabled", Flag, MergeRule::AllTrue, Nothing)
+            .with_default("true")
             .describe("whether the administrator permits skills"),
     ]
 };

@@ -51,6 +51,15 @@ const fn slash_command(
     SlashCommand { name, aliases: also, argument, about, build: make }
 }
 
+/// The groups of the help, each with the first words of its commands. Other commands are in the last group.
+pub(crate) const HELP_GROUPS: &[(&str, &[&str])] = &[
+    ("Hooks and permissions", &["hooks", "permissions", "trust"]),
+    ("Conversation", &["clear", "compress", "resume", "chat", "restore", "diff", "copy", "expand", "stats"]),
+    ("Model and settings", &["auth", "logout", "model", "settings", "theme", "vim", "directory"]),
+    ("Tools and extensions", &["tools", "mcp", "skills", "subagents", "extensions", "commands", "memory", "init"]),
+    ("Other", &[]),
+];
+
 /// Every slash command, in the order in which help lists them.
 pub const SLASH_COMMANDS: &[SlashCommand] = {
     use SlashArgument::{None as Alone, Optional, Required};
@@ -220,18 +229,30 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
         slash_command("commands list", &["commands", "commands reload"], Alone, "custom commands, read again", |_| {
             InputLine::Command(SessionCommand::ListCustomCommands)
         }),
-        slash_command("agents list", &["agents"], Alone, "the agents that can be delegated to", |_| {
-            agents_command(AgentsAction::List)
-        }),
-        slash_command("agents reload", &["agents refresh"], Alone, "read agents again", |_| {
-            agents_command(AgentsAction::Reload)
-        }),
-        slash_command("agents enable", &[], Required("NAME"), "let an agent be called", |name| {
+        slash_command(
+            "subagents list",
+            &["subagents", "agents", "agents list"],
+            Alone,
+            "the sub-agents that can be delegated to",
+            |_| agents_command(AgentsAction::List),
+        ),
+        slash_command(
+            "subagents reload",
+            &["subagents refresh", "agents reload", "agents refresh"],
+            Alone,
+            "read sub-agents again",
+            |_| agents_command(AgentsAction::Reload),
+        ),
+        slash_command("subagents enable", &["agents enable"], Required("NAME"), "let a sub-agent be called", |name| {
             agents_command(AgentsAction::Enable(name.to_owned()))
         }),
-        slash_command("agents disable", &[], Required("NAME"), "stop an agent from being called", |name| {
-            agents_command(AgentsAction::Disable(name.to_owned()))
-        }),
+        slash_command(
+            "subagents disable",
+            &["agents disable"],
+            Required("NAME"),
+            "stop a sub-agent from being called",
+            |name| agents_command(AgentsAction::Disable(name.to_owned())),
+        ),
         slash_command(
             "permissions list",
             &["permissions"],

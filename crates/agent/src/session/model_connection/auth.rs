@@ -74,8 +74,9 @@ pub(super) async fn run_auth_dialog(dialog: DialogContext) -> Option<DialogOutco
     let which = UserQuestion::choice("Which model do you want to connect?", choices).with_details([now]);
     let place = places.swap_remove(which.ask_choice(&dialog.services).await?);
     let mut problem = None;
+    let mut address = String::new();
     loop {
-        let mut connection = ask_connection(&place, problem.take(), &dialog).await?;
+        let mut connection = ask_connection(&place, &mut address, problem.take(), &dialog).await?;
         dialog.services.model.secrets().learn_key(&connection.key);
         match check_connection(&connection, &dialog).await {
             ConnectionCheck::Works(name) => {
@@ -95,9 +96,10 @@ pub(super) async fn run_auth_dialog(dialog: DialogContext) -> Option<DialogOutco
     }
 }
 
-/// Asks for the address and the key.
+/// Asks for the address and the key. An address that was typed before is offered again.
 async fn ask_connection(
     place: &ConnectTarget,
+    typed: &mut String,
     problem: Option<String>,
     dialog: &DialogContext,
 ) -> Option<ModelConnection> {
@@ -129,11 +131,27 @@ async fn ask_connection(
             }
         }
         ConnectTarget::CustomServer => {
-            let question = UserQuestion::text("The server's address", "https://…/v1", InputVisibility::Visible)
-                .with_details(problem);
-            let url = question.ask_text(&dialog.services).await.filter(|url| !url.is_empty())?;
-            let key = key(Vec::new(), &url, "leave it empty if the server needs none").await?;
-            Some(connection(ModelService::OpenAi, Some(url), key))
+            let mut about = problem;
+            loop {
+                let question = UserQuestion::text("The server's address", "https://…/v1", InputVisibility::Visible)
+                    .with_details(about)
+                    .with_initial_text(typed.as_str());
+                *typed = question.ask_text(&dialog.services).await?;
+                let unkeyed = connection(ModelService::OpenAi, Some(typed.clone()), String::new());
+                let secrets = dialog.services.model.secrets();
+                about = match model_selection::connect_model(&unkeyed, "", &dialog.loaded, secrets) {
+                    _ if typed.is_empty() => vec!["An address is needed here; Esc leaves.".to_owned()],
+                    _ if !typed.contains("://") => {
+                        let refused = format!("{typed} does not say how to reach it: http:// or https://?");
+                        typed.insert_str(0, "http://");
+                        vec![refused]
+                    }
+                    Err(error) => vec![error.to_string()],
+                    Ok(_) => break,
+                };
+            }
+            let key = key(Vec::new(), typed, "leave it empty if the server needs none").await?;
+            Some(connection(ModelService::OpenAi, Some(typed.clone()), key))
         }
     }
 }

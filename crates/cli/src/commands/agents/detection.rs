@@ -104,7 +104,8 @@ pub(super) fn is_executable(path: &Path) -> bool {
 }
 
 async fn query_version(program: &Path, world: &ProcessEnv, path: &OsStr) -> Option<String> {
-    let mut process = spawn_version_query(program, world, path).ok()?;
+    let scratch = tempfile::Builder::new().prefix("hookwright-version-").tempdir().ok()?;
+    let mut process = spawn_version_query(program, world, path, scratch.path()).ok()?;
     match tokio::time::timeout(VERSION_QUERY_TIMEOUT, process.wait()).await {
         Ok(Ok(Exit::Code(0))) => version_number_in(&String::from_utf8_lossy(process.stdout().head())),
         Ok(_) => None,
@@ -115,11 +116,13 @@ async fn query_version(program: &Path, world: &ProcessEnv, path: &OsStr) -> Opti
     }
 }
 
-/// Starts `program --version` in the root directory, with a search path that leaves the project out.
-fn spawn_version_query(program: &Path, world: &ProcessEnv, path: &OsStr) -> std::io::Result<Process> {
-    let own =
-        world.env.iter().filter(|(name, _)| name != "PATH").map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let env: Vec<(&OsStr, &OsStr)> = own.chain([(OsStr::new("PATH"), path)]).collect();
+/// Starts `program --version` in the root directory, with a search path that leaves the project out, and with a folder
+/// for what Gemini CLI writes into its home even then.
+fn spawn_version_query(program: &Path, world: &ProcessEnv, path: &OsStr, scratch: &Path) -> std::io::Result<Process> {
+    let changed = [(OsStr::new("PATH"), path), (OsStr::new("GEMINI_CLI_HOME"), scratch.as_os_str())];
+    let own = world.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let own = own.filter(|(name, _)| changed.iter().all(|(other, _)| name != other));
+    let env: Vec<(&OsStr, &OsStr)> = own.chain(changed).collect();
     let args = [OsString::from("--version")];
     let mut env = env.into_iter();
     let name = program.file_name().unwrap_or_default();

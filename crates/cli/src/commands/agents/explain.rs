@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookwright_bridge::install::entry_timeout;
 use hookwright_bridge::{Host, HostEventInfo, MissingCapability, missing_capabilities};
-use hookwright_hooks::{Hook, HookCapability};
+use hookwright_hooks::Hook;
 use serde_json::{Value, json};
 
 use crate::commands::hooks::LoadedProject;
@@ -29,10 +29,9 @@ pub(super) fn host_compatibility(host: Host, hook: &Hook) -> HostCompatibility {
         .iter()
         .map(|row| Host::bridge_deadline(entry_timeout(host, row)))
         .min()
-        .filter(|least| *least < hook.timeout);
+        .filter(|least| *least < hook.timeout && !hook.is_instant());
     let mut lost = if rows.is_empty() { Vec::new() } else { missing_capabilities(hook.event, &rows) };
-    // Only rules with `only` approve.
-    lost.retain(|lost| lost.power != HookCapability::Approve || hook.approval_bounds().is_some());
+    lost.retain(|lost| hook.can_use(lost.power));
     HostCompatibility {
         host_events: rows.iter().map(|row| row.name).collect(),
         missing: lost,

@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 
 use crate::args::{CheckpointRestoreArgs, CheckpointsCommand, ProjectCommand, RestoreTargetArg};
 use crate::commands::hooks::LoadedProject;
+use crate::commands::prompt;
+use crate::exit;
 use crate::output::{self, BOLD, DIM, PLAIN, TextTable};
-use crate::{commands::extensions, exit};
 
 /// Runs one of the `checkpoints` commands.
 pub(crate) fn run(args: &ProjectCommand<CheckpointsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
@@ -125,7 +126,7 @@ impl ProjectCheckpoints {
                 output::hint("look at the changes with `hookwright checkpoints show`, then add --yes")?;
                 return Ok(exit::ERROR);
             }
-            if !extensions::confirm("Bring this back?")? {
+            if !prompt::confirm("Bring this back?")? {
                 return Ok(exit::ERROR);
             }
         }

@@ -10,10 +10,11 @@ use hookwright_settings::{
     Extension, ExtensionOwner, ExtensionSetting, ProcessEnv, read_extension_values, write_extension_values,
 };
 
+use super::find_extension;
 use super::install::ask_value;
-use super::{find_extension, prompt};
 use crate::args::ScopeArg;
 use crate::commands::hooks::LoadedProject;
+use crate::commands::prompt;
 use crate::exit;
 use crate::output::{self, BOLD, paint};
 

@@ -11,9 +11,10 @@ use hookwright_extensions::{
 use hookwright_hooks::Severity;
 use hookwright_settings::{ExtensionOwner, ExtensionSetting, ProcessEnv};
 
-use super::{guard_removal, preview, prompt, with_fetcher};
+use super::{guard_removal, preview, with_fetcher};
 use crate::args::ExtensionInstallArgs;
 use crate::commands::hooks::LoadedProject;
+use crate::commands::prompt;
 use crate::{exit, output, output::diagnostics};
 
 /// Whether the user has agreed by a flag on the command line, or has to be asked.

@@ -7,7 +7,6 @@ pub(crate) mod install;
 mod list;
 mod new;
 mod preview;
-mod prompt;
 mod switch;
 mod update;
 mod validate;
@@ -42,11 +41,6 @@ pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -
             config::run(&open()?, world, name.as_deref(), setting.as_deref(), scope)
         }
     }
-}
-
-/// Asks a yes-or-no question on the terminal or a piped stdin.
-pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
-    prompt::confirm(question)
 }
 
 /// Returns the extension of that name, or else one whose name differs only in case.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hookwright_hooks::{EventKind, Outcome};
+use hookwright_hooks::{EventKind, FailureCause, Outcome, RunReport};
 use serde_json::Value;
 
 use super::file::{ExpectedDecision, ExpectedTexts, HookTestExpectation};
@@ -50,6 +50,7 @@ pub(crate) fn check(
         failures.expect_equal("runs", &runs.to_string(), &outcome.runs.len().to_string());
     }
     check_single_run(expect, outcome, &mut failures);
+    check_hook_failures(expect.expected_failure(), &outcome.runs, &mut failures);
     for (file, texts) in &expect.file_contains {
         let content =
             hookwright_disk::read(&project.join(file), MAX_CHECKED_FILE_BYTES, hookwright_disk::SymlinkPolicy::Follow)
@@ -76,6 +77,30 @@ fn check_single_run(expect: &HookTestExpectation, outcome: &Outcome<()>, failure
     }
     failures.expect_contains("stdout", &expect.stdout_contains, &run.stdout.text);
     failures.expect_contains("stderr", &expect.stderr_contains, &run.stderr.text);
+}
+
+/// Checks that hooks fail only as expected: the decision of a hook that failed says nothing about the hook.
+fn check_hook_failures(expected: Option<FailureCause>, runs: &[RunReport], failures: &mut ExpectationFailures) {
+    let failed: Vec<(&RunReport, FailureCause)> = runs.iter().filter_map(|run| Some((run, run.failure?))).collect();
+    for (run, cause) in failed.iter().filter(|(_, cause)| Some(*cause) != expected) {
+        let expected = expected.map_or("none", cause_name);
+        let actual = format!("{}: {}", cause_name(*cause), run.error.as_deref().unwrap_or_default());
+        failures.expect_equal(&format!("failure of hook {}", run.hook), expected, &actual);
+    }
+    if let (Some(expected), true) = (expected, failed.is_empty()) {
+        failures.expect_equal("failure", cause_name(expected), "none");
+    }
+}
+
+fn cause_name(cause: FailureCause) -> &'static str {
+    match cause {
+        FailureCause::Timeout => "timeout",
+        FailureCause::Exit => "exit",
+        FailureCause::Spawn => "spawn",
+        FailureCause::Output => "output",
+        FailureCause::Resource => "resource",
+        FailureCause::Truncated => "truncated",
+    }
 }
 
 struct ExpectationFailures {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use hookwright_hooks::EventKind;
+use hookwright_hooks::{EventKind, FailureCause};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
@@ -73,10 +73,20 @@ pub(crate) struct HookTestExpectation {
     pub(crate) tool_input: toml::Table,
     pub(crate) output: toml::Table,
     pub(crate) exit_code: Option<i32>,
+    /// The cause for which a hook fails; without it, every hook that runs decides itself.
+    pub(crate) failure: Option<FailureCause>,
     pub(crate) runs: Option<usize>,
     pub(crate) file_contains: BTreeMap<String, ExpectedTexts>,
     pub(crate) stdout_contains: ExpectedTexts,
     pub(crate) stderr_contains: ExpectedTexts,
+}
+
+impl HookTestExpectation {
+    /// Returns the failure that the case expects: the one that it names, or the one that its exit code stands for.
+    pub(crate) fn expected_failure(&self) -> Option<FailureCause> {
+        let by_exit_code = self.exit_code.filter(|code| !matches!(code, 0 | 2)).map(|_| FailureCause::Exit);
+        self.failure.or(by_exit_code)
+    }
 }
 
 /// The merged decision, with `stop` besides allow, confine, ask and deny.
@@ -130,7 +140,7 @@ impl<'de> Deserialize<'de> for ExpectedTexts {
 }
 
 /// The size limit of a hook-test file.
-const MAX_TEST_FILE_BYTES: u64 = 16 << 20;
+pub(crate) const MAX_TEST_FILE_BYTES: u64 = 16 << 20;
 
 impl HookTestFile {
     /// Reads a file; an error says where in the file it is.

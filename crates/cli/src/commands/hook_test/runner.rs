@@ -5,13 +5,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use hookwright_bridge::sample_payload::build_host_payload;
 use hookwright_bridge::{Host, HostVerdict};
 use hookwright_hooks::merge::merge;
 use hookwright_hooks::{
-    AnyEvent, Diagnostic, HookEngine, Layer, MatcherSubject, MergedAnswer, Outcome, Registry, Session, Severity,
-    Source, parse_layer,
+    AnyEvent, HookEngine, Layer, MatcherSubject, MergedAnswer, Outcome, Registry, RunReport, Session, Severity, Source,
+    parse_layer,
 };
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
@@ -38,8 +38,12 @@ pub(crate) struct HookTestCaseResult {
     pub(crate) warnings: Vec<String>,
     /// What another agent's dialect can't express of the answer.
     pub(crate) host_losses: Vec<String>,
-    /// Whether a hook failed without the case expecting it: the expected outcome may be due to the failure alone.
-    pub(crate) hook_failed: bool,
+    /// The directory in which the hooks ran; it is removed after the case.
+    pub(crate) cwd: PathBuf,
+    pub(crate) has_repository: bool,
+    /// The event's own fields, as the hooks got them.
+    pub(crate) input: Map<String, Value>,
+    pub(crate) runs: Vec<RunReport>,
 }
 
 /// Runs a file's cases; `project` provides the settings where the file names none.
@@ -102,7 +106,7 @@ async fn run_case(
     let fields = event_fields(case, &sandbox_project)?;
     let (outcome, lost) = match host {
         None => {
-            let event = AnyEvent::from_fields(case.event, fields)
+            let event = AnyEvent::from_fields(case.event, fields.clone())
                 .with_context(|| format!("the input does not fit {}", case.event))?;
             (engine.fire_any(&event, &CancellationToken::new()).await, Vec::new())
         }
@@ -110,13 +114,18 @@ async fn run_case(
     };
     engine.shutdown().await;
     let failures = check(&case.expect, case.event, &outcome, &sandbox_project);
-    let name = host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name));
-    let warnings = outcome.warnings.iter().map(ToString::to_string).collect();
-    let hook_failed = case.expect.exit_code.is_none() && outcome.runs.iter().any(|run| run.error.is_some());
-    Ok((
-        HookTestCaseResult { name, duration: started.elapsed(), failures, warnings, host_losses: lost, hook_failed },
-        left_out,
-    ))
+    let result = HookTestCaseResult {
+        name: host.map_or_else(|| case.name.clone(), |host| format!("{} (as {host})", case.name)),
+        duration: started.elapsed(),
+        failures,
+        warnings: outcome.warnings.iter().map(ToString::to_string).collect(),
+        host_losses: lost,
+        has_repository: sandbox_project.join(".git").exists(),
+        cwd: sandbox_project,
+        input: fields,
+        runs: outcome.runs,
+    };
+    Ok((result, left_out))
 }
 
 /// Runs the case as another agent's event: returns the outcomes of all views as one, and what the
@@ -164,22 +173,31 @@ fn sandbox_engine(
     home: &Path,
     env: &[(OsString, OsString)],
 ) -> anyhow::Result<HookEngine> {
-    let settings = project.join(".gemini/settings.json");
-    let shown = file.settings.as_ref().map_or_else(|| settings.clone(), |path| test_dir.join(path));
-    let text = hookwright_disk::read_text(&settings, MAX_TEST_SETTINGS_BYTES).with_context(|| {
-        format!("there are no settings: name a file with `settings = …`, or create {}", settings.display())
-    })?;
-    let mut declared = parse_layer(&Layer::new(Source::Project, &shown, &text));
-    let errors: Vec<&Diagnostic> =
-        declared.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
-    if let [first, ..] = errors.as_slice() {
+    let mut layers = Vec::new();
+    for place in [".gemini/settings.json", ".hookwright/hooks.json"] {
+        let settings = project.join(place);
+        if !settings.exists() {
+            continue;
+        }
+        let shown = match &file.settings {
+            Some(named) => test_dir.join(named),
+            None => settings.clone(),
+        };
+        let text = hookwright_disk::read_text(&settings, MAX_TEST_SETTINGS_BYTES)
+            .with_context(|| format!("can't read {}", shown.display()))?;
+        layers.push(parse_layer(&Layer::new(Source::Project, &shown, &text)));
+    }
+    ensure!(
+        !layers.is_empty(),
+        "there are no settings: name a file with `settings = …`, or create .hookwright/hooks.json"
+    );
+    let diagnostics = layers.iter().flat_map(|layer| &layer.diagnostics);
+    if let Some(first) = diagnostics.into_iter().find(|diagnostic| diagnostic.severity == Severity::Error) {
         bail!("{first}");
     }
     if let Some(name) = &case.hook {
-        declared.hooks.retain(|hook| hook.id() == name && hook.event == case.event);
-        if declared.hooks.is_empty() {
-            bail!("there is no hook `{name}` on {}", case.event);
-        }
+        layers.iter_mut().for_each(|layer| layer.hooks.retain(|hook| hook.id() == name && hook.event == case.event));
+        ensure!(layers.iter().any(|layer| !layer.hooks.is_empty()), "there is no hook `{name}` on {}", case.event);
     }
     let mut vars = env.to_vec();
     vars.push(("HOME".into(), home.into()));
@@ -192,7 +210,7 @@ fn sandbox_engine(
         plans_dir: home.join("plans"),
     };
     std::fs::write(&session.transcript_path, "")?;
-    let engine = HookEngine::builder(Registry::new(vec![declared])).session(session).environment(vars);
+    let engine = HookEngine::builder(Registry::new(layers)).session(session).environment(vars);
     Ok(engine
         .confinement_launcher(crate::commands::run::launcher(&hookwright_settings::ProcessEnv::from_process()))
         .build())

@@ -10,7 +10,7 @@ use super::file::{HookTestCase, HookTestFile, HookTestSetup};
 /// Packages are linked and not copied: there are many, and they lead to other folders.
 const PACKAGES_DIR: &str = "node_modules";
 
-/// Fills the project of a case: with the user's `.gemini` and packages where the test names no settings, then with the
+/// Fills the project of a case: with the user's `.gemini`, `.hookwright` and packages where the test names no settings, then with the
 /// files that the test asks for. Returns the entries that were skipped.
 pub(super) fn populate_sandbox(
     file: &HookTestFile,
@@ -23,7 +23,11 @@ pub(super) fn populate_sandbox(
     let mut copying = SandboxCopier::new(project)?;
     match &file.settings {
         Some(settings) => copy_file(&test_dir.join(settings), &resolve_in_sandbox(sandbox, ".gemini/settings.json")?)?,
-        None => copying.copy_folder_if_exists(&project.join(".gemini"), &sandbox.join(".gemini"))?,
+        None => {
+            for folder in [".gemini", ".hookwright"] {
+                copying.copy_folder_if_exists(&project.join(folder), &sandbox.join(folder))?;
+            }
+        }
     }
     for (target, source) in copy {
         copying.copy_requested(&test_dir.join(source), &resolve_in_sandbox(sandbox, target)?)?;

@@ -12,7 +12,7 @@ use hookwright_settings::ProcessEnv;
 use hookwright_settings::edit::{HookDefinitionEntry, add_hooks};
 use serde_json::{Map, Value};
 
-use super::new::{HookFileMode, HookLocation, write_file};
+use super::new::{HookFileMode, HookLocation, SettingsFile, write_file};
 use crate::args::{HookAddArgs, ProjectArgs};
 use crate::exit;
 use crate::output::{self, BOLD, PLAIN, TextTable};
@@ -23,7 +23,7 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, add: &HookAddArgs) ->
         let help = did_you_mean(name, EXAMPLES.iter().map(|one| one.name), "`hookwright hooks add` lists them");
         bail!("there is no example `{}`; {help}", output::one_line(name));
     };
-    let home = HookLocation::resolve(place, world, add.user)?;
+    let home = HookLocation::resolve(place, world, add.user, settings_file(example))?;
     let files = example_files(example, &home);
     for (path, ..) in &files {
         ensure!(!path.exists(), "{} exists already", path.display());
@@ -47,6 +47,13 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, add: &HookAddArgs) ->
     warn_missing_interpreters(example, &home, world)?;
     output::hint(format!("see it work: `hookwright hooks test {}`", home.display_path(&home.hooks)))?;
     Ok(exit::OK)
+}
+
+/// Returns the settings file for an example, by the types of its hooks.
+fn settings_file(example: &ExampleHook) -> SettingsFile {
+    let declared = parse_layer(&Layer::new(Source::Project, Path::new("settings.json"), example.settings));
+    let files = declared.hooks.iter().map(|hook| SettingsFile::for_type(hook.type_name()));
+    files.reduce(|one, other| if one == other { one } else { SettingsFile::Neutral }).unwrap_or(SettingsFile::Neutral)
 }
 
 /// Prints the available examples.

@@ -1,6 +1,7 @@
 //! `hooks remove NAME`: removes a hook from the settings that declare it, and keeps the comments around
-//! it. Its script stays.
+//! it. Its own test goes along; its script stays.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
@@ -9,6 +10,7 @@ use hookwright_settings::edit::{EditError, json_splice, rewrite};
 
 use super::LoadedProject;
 use crate::args::{HookRemoveArgs, ScopeArg};
+use crate::commands::hook_test::{HookTestFile, find_test_files};
 use crate::{exit, output};
 
 pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::Result<u8> {
@@ -62,11 +64,40 @@ pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::R
     if chosen.iter().any(|hook| hook.is_guard()) {
         output::warn(format!("`{name}` was a guard; nothing replaces it"))?;
     }
+    report_tests(toolbox, name, file)?;
     let scripts: Vec<String> = chosen.iter().filter_map(|hook| hook.command()).map(output::one_line).collect();
     if let Some(script) = scripts.first() {
         output::hint(format!("the program that it ran is kept: {script}"))?;
     }
     Ok(exit::OK)
+}
+
+/// Removes the test that `hooks new` or `hooks add` wrote for the hook, and names other tests that run the hook.
+fn report_tests(toolbox: &LoadedProject, name: &str, settings: &Path) -> anyhow::Result<()> {
+    let own_folder = settings.with_file_name("hooks");
+    let folders =
+        [&toolbox.loaded.project.root.join(".gemini"), &toolbox.loaded.project.root.join(".hookwright"), &own_folder];
+    let tests: BTreeSet<PathBuf> = folders
+        .iter()
+        .filter(|folder| folder.is_dir())
+        .flat_map(|folder| find_test_files(folder).unwrap_or_default())
+        .collect();
+    for test in tests {
+        let Ok(file) = HookTestFile::read(&test) else { continue };
+        // A test with settings of its own does not depend on the entry.
+        let own_settings = file.settings.as_ref().map(|path| test.with_file_name("").join(path));
+        let reads_entry = own_settings.is_none_or(|path| path.canonicalize().ok() == settings.canonicalize().ok());
+        if !reads_entry || !file.cases.iter().any(|case| case.hook.as_deref() == Some(name)) {
+            continue;
+        }
+        let is_only = file.cases.iter().all(|case| case.hook.as_deref() == Some(name));
+        let is_own = test == own_folder.join(format!("{name}.hooktest.toml"));
+        match is_only && is_own && std::fs::remove_file(&test).is_ok() {
+            true => output::note(format!("removed its test {}", test.display()))?,
+            false => output::warn(format!("{} still tests `{name}`, which fails from now on", test.display()))?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the text without the hook, and how often it was declared.

@@ -1,34 +1,99 @@
-//! `hooks test`: runs hook tests and prints the results.
+//! `hooks test`: runs hook tests and prints the results, once or after every change. `test/record.rs` adds cases.
 
-use std::collections::BTreeSet;
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use anyhow::bail;
+use hookwright_hooks::RunReport;
 use hookwright_settings::{LoadOptions, ProcessEnv, load};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
-use crate::args::ProjectArgs;
+use crate::args::{HookTestArgs, ProjectArgs};
 use crate::commands::hook_test::{self, ExpectationFailure, HookTestCaseResult, HookTestFileResult};
 use crate::exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
 
-pub(crate) fn run(
-    place: &ProjectArgs,
-    world: &ProcessEnv,
-    paths: &[PathBuf],
-    filter: Option<&str>,
-    as_json: bool,
-) -> anyhow::Result<u8> {
+/// The folders of a project that hold hooks and their tests.
+const HOOK_FOLDERS: [&str; 2] = [".hookwright", ".gemini"];
+
+pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, args: &HookTestArgs) -> anyhow::Result<u8> {
     let project = place.directory(world)?;
-    let files = test_files(world, paths, &project)?;
-    if let Some(folder) = untrusted_folder(place, world, &project, &files) {
+    if let Some(file) = &args.record {
+        return match untrusted_folder(place, world, &project, &[]) {
+            Some(folder) => print_refusal(&folder, false),
+            None => record::run(world, &project, file),
+        };
+    }
+    if !args.watch {
+        return run_once(place, world, &project, args);
+    }
+    loop {
+        let files = watched_files(world, &project, &args.paths);
+        // An error, such as a test file that is half written, does not end the watch.
+        if let Err(error) = run_once(place, world, &project, args) {
+            crate::output::error_report::print(&error);
+        }
+        output::note("waiting for a change; Ctrl+C ends")?;
+        while watched_files(world, &project, &args.paths) == files {
+            if output::is_stdout_closed() {
+                return Ok(exit::BROKEN_PIPE);
+            }
+            std::thread::sleep(WATCH_INTERVAL);
+        }
+        // An editor may write several files, or one in several steps.
+        std::thread::sleep(WATCH_INTERVAL);
+    }
+}
+
+/// How often files are looked at for changes.
+const WATCH_INTERVAL: Duration = Duration::from_millis(300);
+
+/// The limit of files that are watched.
+const MAX_WATCHED_FILES: usize = 20_000;
+
+/// Returns the files of hooks and tests, each with its time of change and its size.
+fn watched_files(world: &ProcessEnv, project: &Path, paths: &[PathBuf]) -> BTreeMap<PathBuf, (SystemTime, u64)> {
+    let mut found = BTreeMap::new();
+    let mut folders: Vec<PathBuf> = HOOK_FOLDERS.iter().map(|folder| project.join(folder)).collect();
+    // Hooks and settings of a test file lie beside it.
+    let given = paths.iter().map(|path| world.cwd.join(path));
+    folders.extend(given.map(|path| if path.is_dir() { path } else { path.parent().unwrap_or(project).to_owned() }));
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            match metadata.is_dir() {
+                true if entry.file_name() != "node_modules" && entry.file_name() != ".git" => {
+                    folders.push(entry.path())
+                }
+                true => {}
+                false => {
+                    let changed = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                    found.insert(entry.path(), (changed, metadata.len()));
+                }
+            }
+        }
+        if found.len() > MAX_WATCHED_FILES {
+            break;
+        }
+    }
+    found
+}
+
+fn run_once(place: &ProjectArgs, world: &ProcessEnv, project: &Path, args: &HookTestArgs) -> anyhow::Result<u8> {
+    let HookTestArgs { paths, json: as_json, .. } = args;
+    let (filter, as_json) = (args.filter.as_deref(), *as_json);
+    let files = test_files(world, paths, project)?;
+    if let Some(folder) = untrusted_folder(place, world, project, &files) {
         return print_refusal(&folder, as_json);
     }
     let runtime = crate::runtime::start(std::thread::available_parallelism().map_or(2, usize::from))?;
-    let results = runtime.block_on(run_all(&files, &project, world, filter));
+    let results = runtime.block_on(run_all(&files, project, world, filter));
     let failed = results.iter().any(|result| match result {
         Ok(file) => file.cases.iter().any(|case| !case.failures.is_empty()),
         Err(_) => true,
@@ -74,16 +139,19 @@ fn print_refusal(folder: &Path, as_json: bool) -> anyhow::Result<u8> {
 fn test_files(world: &ProcessEnv, paths: &[PathBuf], project: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     if paths.is_empty() {
-        let default = project.join(".gemini");
-        if default.is_dir() {
-            files = hook_test::find_test_files(&default)?;
+        for default in HOOK_FOLDERS.map(|folder| project.join(folder)) {
+            if default.is_dir() {
+                files.extend(hook_test::find_test_files(&default)?);
+            }
         }
     }
     for path in paths {
         files.extend(hook_test::find_test_files(&world.cwd.join(path))?);
     }
     if files.is_empty() {
-        bail!("no hook tests found: they are files called `*.hooktest.toml`, by default under .gemini/");
+        bail!(
+            "no hook tests found: they are files called `*.hooktest.toml`, by default under .hookwright/ and .gemini/"
+        );
     }
     Ok(files)
 }
@@ -112,7 +180,7 @@ async fn run_all(files: &[PathBuf], project: &Path, world: &ProcessEnv, filter: 
 
 fn print_results(results: &HookTestResults) -> anyhow::Result<()> {
     let mut stdout = output::stdout();
-    let (mut passed, mut failed, mut skipped, mut doubtful) = (0, 0, 0, 0);
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for result in results {
         match result {
             Ok(HookTestFileResult { path, missing_program: Some(program), .. }) => {
@@ -127,7 +195,6 @@ fn print_results(results: &HookTestResults) -> anyhow::Result<()> {
                 for case in &file.cases {
                     print_case(&mut stdout, case)?;
                     *(if case.failures.is_empty() { &mut passed } else { &mut failed }) += 1;
-                    doubtful += usize::from(case.failures.is_empty() && case.hook_failed);
                 }
             }
             Err(error) => {
@@ -136,9 +203,7 @@ fn print_results(results: &HookTestResults) -> anyhow::Result<()> {
             }
         }
     }
-    // An outcome that is due to a hook's failure says little about the hook.
-    let doubtful = if doubtful > 0 { format!(" ({doubtful} with a hook that failed)") } else { String::new() };
-    writeln!(stdout, "\n{passed} passed{doubtful}, {failed} failed, {skipped} skipped")?;
+    writeln!(stdout, "\n{passed} passed, {failed} failed, {skipped} skipped")?;
     Ok(())
 }
 
@@ -149,14 +214,40 @@ fn print_case(out: &mut impl Write, case: &HookTestCaseResult) -> std::io::Resul
     };
     if case.failures.is_empty() {
         writeln!(out, "  {}   {} {time}", paint(GOOD, "ok"), case.name)?;
-        return if case.hook_failed { warn(out, &case.warnings) } else { Ok(()) };
+        return warn(out, &case.warnings);
     }
     writeln!(out, "  {} {} {time}", paint(BAD, "FAIL"), case.name)?;
     for failure in &case.failures {
         print_failure(out, failure)?;
     }
     warn(out, &case.warnings)?;
-    warn(out, &case.host_losses)
+    warn(out, &case.host_losses)?;
+    print_evidence(out, case)
+}
+
+/// The part of an input or an output that is printed for a failing case; `--json` has all of it.
+const MAX_EVIDENCE_CHARS: usize = 2000;
+
+/// Prints where the hooks of a failing case ran, what they read and what they printed.
+fn print_evidence(out: &mut impl Write, case: &HookTestCaseResult) -> std::io::Result<()> {
+    let mut line = |label: &str, text: &str| {
+        let text = text.trim_end();
+        let end = text.char_indices().nth(MAX_EVIDENCE_CHARS).map_or(text.len(), |(at, _)| at);
+        let cut = if end < text.len() { " …" } else { "" };
+        let text = format!("{}{cut}", &text[..end]).replace('\n', "\n           ");
+        writeln!(out, "       {} {text}", paint(DIM, format!("{label}:")))
+    };
+    let repository = if case.has_repository { "" } else { "; no git repository unless `[setup]` says `git = true`" };
+    line("working directory", &format!("{} (temporary{repository})", case.cwd.display()))?;
+    line("input", &Value::Object(case.input.clone()).to_string())?;
+    for run in &case.runs {
+        let end = run.exit_code.map_or_else(|| run.status.as_str().to_owned(), |code| format!("exit {code}"));
+        line(&format!("hook {}", run.hook), &end)?;
+        for (name, stream) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
+            line(&format!("  {name}"), if stream.text.trim().is_empty() { "(nothing)" } else { &stream.text })?;
+        }
+    }
+    if case.runs.is_empty() { line("hooks", "none matched") } else { Ok(()) }
 }
 
 /// Prints the expected and the actual value as a line diff.
@@ -176,13 +267,26 @@ fn print_failure(out: &mut impl Write, failure: &ExpectationFailure) -> std::io:
 }
 
 fn results_json(results: &HookTestResults, ok: bool) -> Value {
+    let run = |run: &RunReport| {
+        json!({
+            "hook": run.hook,
+            "status": run.status,
+            "exit_code": run.exit_code,
+            "failure": run.failure,
+            "error": run.error,
+            "stdout": run.stdout.text,
+            "stderr": run.stderr.text,
+        })
+    };
     let case = |case: &HookTestCaseResult| {
         json!({
             "name": case.name,
             "ok": case.failures.is_empty(),
             "duration_ms": u64::try_from(case.duration.as_millis()).unwrap_or(u64::MAX),
             "failures": case.failures,
-            "hook_failed": case.hook_failed,
+            "cwd": case.cwd,
+            "input": case.input,
+            "runs": case.runs.iter().map(run).collect::<Vec<_>>(),
             "warnings": case.warnings.iter().chain(&case.host_losses).collect::<Vec<_>>(),
         })
     };

@@ -32,8 +32,14 @@ pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, files: &[PathBuf], as
     unarmed.iter().try_for_each(output::warn)?;
     let mut stdout = output::stdout();
     let files = if checked.len() == 1 { "1 file".to_owned() } else { format!("{} files", checked.len()) };
+    let guards = match unarmed.len() {
+        0 => String::new(),
+        1 => ", 1 guard not armed".to_owned(),
+        many => format!(", {many} guards not armed"),
+    };
     match diagnostics::count_summary(&diagnostics) {
-        Some(count) => writeln!(stdout, "{files} checked: {count}")?,
+        Some(count) => writeln!(stdout, "{files} checked: {count}{guards}")?,
+        None if !unarmed.is_empty() => writeln!(stdout, "{files} checked: no mistake in them{guards}")?,
         None => writeln!(stdout, "{files} checked: {}", paint(GOOD, "no problems"))?,
     }
     Ok(code)

@@ -15,6 +15,7 @@ use hookwright_agent::session::{PreparedSession, SessionCommand, Shutdown};
 use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, EventStream, Interaction};
 use hookwright_settings::ProcessEnv;
 
+use crate::args::short_help::HEADLINE;
 use crate::args::{DemoKind, SessionArgs};
 use crate::output::{self, BOLD, paint};
 use crate::{exit, frontend::session_options, frontend::timeline};
@@ -47,6 +48,10 @@ fn run_demo(show: impl DemoScript, keep: bool, world: &ProcessEnv) -> anyhow::Re
     let folder = tempfile::Builder::new().prefix("hookwright-demo-").tempdir()?;
     let stage = DemoSandbox::new(folder.path())?;
     show.write_files(&stage)?;
+    writeln!(
+        output::stdout(),
+        "{HEADLINE}\n\nThe model of this demo is offline. Each prompt below is its script: `call TOOL {{arguments}}`, `say TEXT`.\n"
+    )?;
     let runtime = crate::runtime::start(2)?;
     let show = runtime.block_on(run_session(show, &stage.world(world)))?;
     show.print_summary(started.elapsed())?;

@@ -84,8 +84,10 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
     let order = match parse_prompt(&prompt, &opened) {
         Ok(PromptAction::Command(order)) => order,
         Ok(PromptAction::Help) => {
-            let rows = reply_text::stdout_text(&Reply::Rows(opened.view().help())).unwrap_or_default();
-            writeln!(output::stdout(), "{rows}")?;
+            for group in opened.view().help() {
+                let rows = reply_text::stdout_text(&Reply::Rows(group.rows)).unwrap_or_default();
+                writeln!(output::stdout(), "{}\n{rows}\n", group.title)?;
+            }
             return Ok(exit::OK);
         }
         Err(problem) => {

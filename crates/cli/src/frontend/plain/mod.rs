@@ -327,7 +327,10 @@ impl PlainSession {
                 print_lines(
                     "!command runs a shell command, ! alone makes every line one; other words go to the model. Commands:",
                 )?;
-                self.session.view().help().iter().try_for_each(|(name, about)| print_lines(&format!("{name}: {about}")))
+                self.session.view().help().iter().try_for_each(|group| {
+                    print_lines(&format!("{}:", group.title))?;
+                    group.rows.iter().try_for_each(|(name, about)| print_lines(&format!("{name}: {about}")))
+                })
             }
             FrontEndAction::HooksPanel => match self.session.view().hooks().as_slice() {
                 [] => print_lines(NO_HOOKS),

@@ -1,6 +1,7 @@
 //! Prints a session's events in plain lines.
 
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use hookwright_agent::AgentEvent;
 use hookwright_hooks::about_hook;
@@ -18,6 +19,7 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
             for (at, line) in text.split('\n').enumerate() {
                 write!(stdout, "{}{}", if at == 0 { "" } else { "\n" }, single_line(line))?;
             }
+            IS_IN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
             stdout.flush()
         }
         AgentEvent::ToolStarted(start) => {
@@ -121,8 +123,14 @@ fn print_reply(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
     }
 }
 
-/// Prints a text line by line, with control characters removed.
+/// Whether the last thing printed is an unfinished line of the model's answer.
+static IS_IN_LINE: AtomicBool = AtomicBool::new(false);
+
+/// Prints a text line by line, with control characters removed. It begins on a line of its own.
 pub(super) fn print_lines(text: &str) -> io::Result<()> {
     let mut stdout = output::stdout();
+    if IS_IN_LINE.swap(false, Ordering::Relaxed) && !text.is_empty() && !text.starts_with('\n') {
+        writeln!(stdout)?;
+    }
     text.split('\n').try_for_each(|line| writeln!(stdout, "{}", single_line(line)))
 }

@@ -90,6 +90,9 @@ fn choices_text(request: &ApprovalRequest) -> String {
         let number = at + 1;
         Some(match choice {
             ApprovalChoice::Once => format!("{number} or y: allow once."),
+            ApprovalChoice::Session if request.approval_demand.is_some() => {
+                format!("{number}: allow exactly this for this session.")
+            }
             ApprovalChoice::Session => format!("{number}: allow for this session."),
             ApprovalChoice::Server => {
                 let server = request.server.as_ref().map_or("", |tool| tool.server.as_str());

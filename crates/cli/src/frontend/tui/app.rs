@@ -280,7 +280,7 @@ impl App {
             AgentEvent::ToolFinished(end) => {
                 let at = self.running.iter().position(|card| card.call_id == end.call_id);
                 let card = at.map(|at| self.running.remove(at));
-                let title = || format!("{} {}", end.name, card::short_args(&end.args));
+                let title = || format!("{} {}", end.name, card::short_args(end.screen_args()));
                 let (title, live) =
                     card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.output_so_far()));
                 self.cards.push(title, CardContent::from_tool_end(&end, live), Some(&end.call_id));

@@ -136,7 +136,7 @@ pub(crate) fn finished_card(end: &ToolEnd, description: &str, rewritten: &[Strin
     };
     let failed = end.failed_command();
     let (style, mark) = if failed.is_some() { (BAD, "✗") } else { (style, mark) };
-    let description = if description.is_empty() { short_args(&end.args) } else { description.to_owned() };
+    let description = if description.is_empty() { short_args(end.screen_args()) } else { description.to_owned() };
     let mut lines = vec![title_line(style, mark, &end.name, &description, rewritten, Some(end.duration))];
     if let Some((title, failed)) = lines.first_mut().zip(failed) {
         title.push(BAD, &format!("  {failed}"));

@@ -55,6 +55,22 @@ impl OpenDialog {
         }
     }
 
+    /// Returns whether a character is an answer or moves the selection; any other one is a text for somewhere else.
+    pub(crate) fn accepts_character(&self, character: char) -> bool {
+        match self {
+            OpenDialog::Call(dialog) => dialog.accepts_character(character),
+            OpenDialog::Guards(_) => GuardDialog::ANSWER_KEYS.contains(character),
+            OpenDialog::Inquiry(_) => true,
+        }
+    }
+
+    /// Says in the dialog that what is typed does not answer it.
+    pub(crate) fn set_ignores_text(&mut self, ignores: bool) {
+        if let OpenDialog::Call(dialog) = self {
+            dialog.ignores_text = ignores;
+        }
+    }
+
     /// Returns whether the dialog belongs to the turn and closes with it.
     pub(crate) fn belongs_to_turn(&self) -> bool {
         !matches!(self, OpenDialog::Inquiry(_))
@@ -117,9 +133,17 @@ pub(crate) struct ApprovalDialog {
     selected: usize,
     scroll: usize,
     writing: Option<DialogTextField>,
-    /// The selected rule, while the user chooses what to always allow.
-    always_selected: Option<usize>,
+    always: Option<AlwaysStep>,
     problem: Option<String>,
+    /// Whether the user has typed a text, which does not answer the dialog.
+    ignores_text: bool,
+}
+
+/// The steps to a rule that is stored permanently, with the index of the rule.
+#[derive(Clone, Copy)]
+enum AlwaysStep {
+    Choose(usize),
+    Confirm(usize),
 }
 
 /// The text field of a dialog.
@@ -153,8 +177,9 @@ impl ApprovalDialog {
             selected: 0,
             scroll: 0,
             writing: None,
-            always_selected: None,
+            always: None,
             problem: None,
+            ignores_text: false,
         }
     }
 
@@ -169,7 +194,10 @@ impl ApprovalDialog {
 
     fn choice_label(&self, choice: ApprovalChoice) -> String {
         match choice {
-            ApprovalChoice::Once => "Allow once".to_owned(),
+            ApprovalChoice::Once => "Allow once (y)".to_owned(),
+            ApprovalChoice::Session if self.request.approval_demand.is_some() => {
+                "Allow exactly this for this session".to_owned()
+            }
             // A command with compound shell syntax is allowed as a whole or not at all.
             ApprovalChoice::Session => match self.command().map(hookwright_agent::session_grant_scope) {
                 Some(Some(words)) => format!("Allow `{}` for this session", escape_invisible(&words)),
@@ -181,8 +209,8 @@ impl ApprovalDialog {
                 let server = self.request.server.as_ref().map_or("", |tool| tool.server.as_str());
                 format!("Allow all tools of MCP server {} for this session", escape_invisible(server))
             }
-            ApprovalChoice::Edit => "Edit before it runs".to_owned(),
-            ApprovalChoice::Deny => "Deny, and say why".to_owned(),
+            ApprovalChoice::Edit => "Edit before it runs (e)".to_owned(),
+            ApprovalChoice::Deny => "Deny, and say why (n: just deny)".to_owned(),
             ApprovalChoice::Cancel => "Cancel the turn (esc)".to_owned(),
         }
     }
@@ -207,12 +235,12 @@ impl ApprovalDialog {
         if self.writing.is_some() {
             return self.handle_text_key(key);
         }
-        if let Some(selected) = self.always_selected {
-            return self.handle_always_key(key, selected);
+        if let Some(step) = self.always {
+            return self.handle_always_key(key, step);
         }
         match key.code {
             KeyCode::Char('a') if !self.request.rule_offer_texts.is_empty() => {
-                self.always_selected = Some(0);
+                self.always = Some(AlwaysStep::Choose(0));
                 DialogReaction::Open
             }
             KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
@@ -232,23 +260,43 @@ impl ApprovalDialog {
         }
     }
 
-    /// Handles a key while the user chooses what to always allow; Esc goes back.
-    fn handle_always_key(&mut self, key: KeyEvent, selected: usize) -> DialogReaction {
-        let count = self.request.rule_offer_texts.len();
-        let chosen = match key.code {
-            KeyCode::Enter => Some(selected),
-            KeyCode::Char(digit @ '1'..='9') => Some(digit as usize - '1' as usize).filter(|at| *at < count),
-            _ => None,
+    fn accepts_character(&self, character: char) -> bool {
+        let numbers = match self.always {
+            Some(AlwaysStep::Confirm(_)) => return matches!(character, 'y' | 'n'),
+            Some(AlwaysStep::Choose(_)) => self.request.rule_offer_texts.len(),
+            None => self.choices().len(),
         };
-        if let Some(at) = chosen {
-            return self.answer(ApprovalReply::Always(at));
-        }
-        self.always_selected = match key.code {
-            KeyCode::Esc => None,
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => None,
-            KeyCode::Up | KeyCode::Char('k') => Some((selected + count - 1) % count),
-            KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab => Some((selected + 1) % count),
-            _ => Some(selected),
+        let is_number = character.to_digit(10).is_some_and(|digit| (1..=numbers).contains(&(digit as usize)));
+        let is_letter = match self.always {
+            None if character == 'a' => !self.request.rule_offer_texts.is_empty(),
+            None => "ynejk".contains(character),
+            Some(_) => "jk".contains(character),
+        };
+        is_number || is_letter
+    }
+
+    /// Handles a key while the user chooses what to always allow, and confirms it; Esc goes back.
+    fn handle_always_key(&mut self, key: KeyEvent, step: AlwaysStep) -> DialogReaction {
+        let count = self.request.rule_offer_texts.len();
+        let is_back =
+            key.code == KeyCode::Esc || key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
+        self.always = match (step, key.code) {
+            (AlwaysStep::Choose(_), _) if is_back => None,
+            (AlwaysStep::Choose(at), KeyCode::Enter) => Some(AlwaysStep::Confirm(at)),
+            (AlwaysStep::Choose(at), KeyCode::Char(digit @ '1'..='9')) => {
+                let chosen = digit as usize - '1' as usize;
+                Some(if chosen < count { AlwaysStep::Confirm(chosen) } else { AlwaysStep::Choose(at) })
+            }
+            (AlwaysStep::Choose(at), KeyCode::Up | KeyCode::Char('k')) => {
+                Some(AlwaysStep::Choose((at + count - 1) % count))
+            }
+            (AlwaysStep::Choose(at), KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab) => {
+                Some(AlwaysStep::Choose((at + 1) % count))
+            }
+            (AlwaysStep::Confirm(at), KeyCode::Char('y')) => return self.answer(ApprovalReply::Always(at)),
+            (AlwaysStep::Confirm(at), KeyCode::Char('n')) => Some(AlwaysStep::Choose(at)),
+            (AlwaysStep::Confirm(at), _) if is_back => Some(AlwaysStep::Choose(at)),
+            (step, _) => Some(step),
         };
         DialogReaction::Open
     }
@@ -417,17 +465,44 @@ impl ApprovalDialog {
         (lines, cursor.and_then(seen))
     }
 
-    /// Returns the choices or the text field, the row that must stay visible, and the cursor's column in it.
+    /// Returns the part below the call, the row that must stay visible, and the cursor's column in it.
     fn footer(&self, columns: usize) -> (Vec<StyledLine>, usize, Option<usize>) {
-        if let Some(selected) = self.always_selected {
-            let mut lines = StyledLine::styled(NOTE, "Always allow, in this project (Esc goes back):").wrap(columns);
-            let focus = lines.len() + selected;
-            lines.extend(self.request.rule_offer_texts.iter().enumerate().map(|(at, words)| {
-                let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
-                StyledLine::styled(style, format!("{mark}{}. {}", at + 1, escape_invisible(words))).clip(columns)
-            }));
-            return (lines, focus, None);
+        let (mut lines, focus, cursor) = match self.always {
+            Some(step) => self.always_lines(step, columns),
+            None => self.choice_lines(columns),
+        };
+        if self.ignores_text {
+            let hint = "What you type does not answer this: press Enter, then one of the keys above";
+            lines.extend(StyledLine::styled(WARN, hint).wrap(columns));
         }
+        (lines, focus, cursor)
+    }
+
+    /// Returns the lines of the steps to a permanent rule, and the row that must stay visible.
+    fn always_lines(&self, step: AlwaysStep, columns: usize) -> (Vec<StyledLine>, usize, Option<usize>) {
+        let rules = &self.request.rule_offer_texts;
+        let AlwaysStep::Choose(selected) = step else {
+            let (AlwaysStep::Choose(at) | AlwaysStep::Confirm(at)) = step;
+            let words = rules.get(at).map_or("", String::as_str);
+            let question = format!("Always allow {} in this project, unasked?", escape_invisible(words));
+            let mut lines = StyledLine::styled(NOTE, question).wrap(columns);
+            let focus = lines.len();
+            lines.extend(
+                ["  y yes, always", "  n no (Esc goes back)"].map(|line| StyledLine::styled(PLAIN, line).clip(columns)),
+            );
+            return (lines, focus, None);
+        };
+        let mut lines = StyledLine::styled(NOTE, "Always allow, in this project (Esc goes back):").wrap(columns);
+        let focus = lines.len() + selected;
+        lines.extend(rules.iter().enumerate().map(|(at, words)| {
+            let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
+            StyledLine::styled(style, format!("{mark}{}. {}", at + 1, escape_invisible(words))).clip(columns)
+        }));
+        (lines, focus, None)
+    }
+
+    /// Returns the choices or the text field, the row that must stay visible, and the cursor's column in it.
+    fn choice_lines(&self, columns: usize) -> (Vec<StyledLine>, usize, Option<usize>) {
         let Some(writing) = &self.writing else {
             let draw = |(at, choice): (usize, ApprovalChoice)| {
                 let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };

@@ -11,12 +11,15 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub(crate) const KEY_QUIET_PERIOD: Duration = Duration::from_millis(200);
 /// Two characters that are closer than this belong to one text.
 const MAX_TYPING_GAP: Duration = Duration::from_millis(600);
+/// Two characters that are closer than this were not typed by a person.
+const MAX_REPLY_GAP: Duration = Duration::from_millis(40);
 
 /// The characters that were typed while a dialog was open.
 #[derive(Debug, Default)]
 pub(crate) struct DialogInput {
     held: Option<HeldKey>,
     last_character: Option<Instant>,
+    has_text: bool,
 }
 
 /// A character that may answer the dialog.
@@ -29,37 +32,58 @@ pub(crate) struct HeldKey {
 }
 
 impl DialogInput {
-    /// Returns whether the dialog gets this key now.
+    /// Returns whether the dialog gets this character now.
     ///
-    /// A character is held back instead, and dropped if it turns out to be part of a text; keys that cancel, move or
-    /// scroll pass.
+    /// A character is held back instead, and dropped if it turns out to be part of a text. After a character that is no
+    /// answer, all are part of a text, until a key says otherwise.
+    pub(crate) fn passes_character(&mut self, key: KeyEvent, is_answer: bool, now: Instant) -> bool {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return true;
+        }
+        let gap = self.last_character.map(|last| now.saturating_duration_since(last));
+        let follows = gap.is_some_and(|gap| gap < MAX_TYPING_GAP);
+        // Replies begin with an escape sequence, which reads as Alt and a character.
+        let in_reply = key.modifiers.contains(KeyModifiers::ALT) || gap.is_some_and(|gap| gap < MAX_REPLY_GAP);
+        self.has_text |= !in_reply && (follows || !is_answer);
+        // These keys only move the selection, and repeat while they are held down.
+        if matches!(key.code, KeyCode::Char('j' | 'k')) && is_answer && !self.has_text && !in_reply {
+            return true;
+        }
+        self.last_character = Some(now);
+        let until = now + KEY_QUIET_PERIOD;
+        self.held = (!in_reply && !self.has_text).then_some(HeldKey { key, then_enter: false, until });
+        false
+    }
+
+    /// Returns whether the dialog gets this key, which is no character, now. Keys that cancel, move or scroll pass;
+    /// after a text, Enter ends the text alone.
     pub(crate) fn passes(&mut self, key: KeyEvent, now: Instant) -> bool {
-        let in_text = self.last_character.is_some_and(|last| now.saturating_duration_since(last) < MAX_TYPING_GAP);
         match key.code {
-            KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::CONTROL) => true,
-            // These keys only move the selection, and repeat while they are held down.
-            KeyCode::Char('j' | 'k') if key.modifiers.is_empty() && !in_text => true,
-            KeyCode::Char(_) => {
-                self.last_character = Some(now);
-                // Replies begin with an escape sequence, which reads as Alt and a character.
-                let is_plain = !key.modifiers.contains(KeyModifiers::ALT);
-                let until = now + KEY_QUIET_PERIOD;
-                self.held = (is_plain && !in_text).then_some(HeldKey { key, then_enter: false, until });
-                false
-            }
             KeyCode::Enter => {
                 self.held.iter_mut().for_each(|held| held.then_enter = true);
-                self.held.is_none() && !in_text
+                let follows =
+                    self.last_character.is_some_and(|last| now.saturating_duration_since(last) < MAX_TYPING_GAP);
+                !std::mem::take(&mut self.has_text) && self.held.is_none() && !follows
+            }
+            KeyCode::Up | KeyCode::Down | KeyCode::Tab => {
+                *self = DialogInput::default();
+                true
             }
             _ => true,
         }
+    }
+
+    /// Whether a text was typed, which does not answer the dialog.
+    pub(crate) fn has_text(&self) -> bool {
+        self.has_text
     }
 
     /// Takes note of a key that edits a text field of the dialog.
     ///
     /// A character that was held back before belonged to that text.
     pub(crate) fn passes_as_text(&mut self, key: KeyEvent, now: Instant) -> bool {
-        *self = DialogInput { held: None, last_character: (key.code != KeyCode::Esc).then_some(now) };
+        let last_character = (key.code != KeyCode::Esc).then_some(now);
+        *self = DialogInput { last_character, ..DialogInput::default() };
         true
     }
 
@@ -90,9 +114,11 @@ mod tests {
                 other => KeyEvent::new(KeyCode::Char(other), KeyModifiers::NONE),
             };
             passed.extend(input.release(now).map(|held| held.key));
-            if input.passes(key, now) {
-                passed.push(key);
-            }
+            let passes = match key.code {
+                KeyCode::Char(character) => input.passes_character(key, "ynaejk123456".contains(character), now),
+                _ => input.passes(key, now),
+            };
+            passed.extend(passes.then_some(key));
             now += gap;
         }
         (passed, now)
@@ -130,6 +156,16 @@ mod tests {
             assert_eq!(answers(reply, 5), [], "{reply:?}");
         }
         assert_eq!(answers("\x1by", 0), [], "Alt and a letter");
+    }
+
+    #[test]
+    fn a_sentence_that_is_typed_slowly_approves_nothing() {
+        for gap in [250, 700, 2000] {
+            assert_eq!(answers("maybe you should\r", gap), [], "{gap}");
+            assert_eq!(answers("1) no\r", gap)[..], [KeyCode::Char('1')], "the first key is an answer: {gap}");
+        }
+        // Enter ends the text, and the next key answers.
+        assert_eq!(answers("maybe\ry", 700), [KeyCode::Char('y')]);
     }
 
     #[test]

@@ -24,6 +24,9 @@ pub(crate) struct GuardDialog {
 }
 
 impl GuardDialog {
+    /// The characters that answer the dialog.
+    pub(crate) const ANSWER_KEYS: &str = "12n";
+
     pub(crate) fn new(changes: Vec<GuardChange>, reply: oneshot::Sender<GuardTrustReply>) -> Self {
         GuardDialog { changes, reply: Some(reply), selected: 0, scroll: 0 }
     }

@@ -26,10 +26,14 @@ impl App {
             if control('x') && dialog.edited_text().is_some() {
                 return vec![AppEffect::Editor];
             }
-            let passes = match dialog.is_hotkey(key) {
-                true => self.dialog_input.passes(key, now),
-                false => self.dialog_input.passes_as_text(key, now),
+            let passes = match (dialog.is_hotkey(key), key.code) {
+                (false, _) => self.dialog_input.passes_as_text(key, now),
+                (true, KeyCode::Char(character)) => {
+                    self.dialog_input.passes_character(key, dialog.accepts_character(character), now)
+                }
+                (true, _) => self.dialog_input.passes(key, now),
             };
+            dialog.set_ignores_text(self.dialog_input.has_text());
             if passes {
                 self.handle_dialog_key(key);
             }

@@ -2,15 +2,19 @@
 //!
 //! All other commands are handled by the session.
 
-use hookwright_agent::session::{FrontEndAction, SLASH_COMMANDS, slash_command_groups};
+use hookwright_agent::session::{FrontEndAction, HelpGroup, SLASH_COMMANDS, slash_command_groups};
+use unicode_width::UnicodeWidthStr;
 
 use super::block::ScrollbackBlock;
+use super::card_store::CardContent;
 use super::driver::ScreenDriver;
 use super::hooks_panel::HooksPanel;
 use super::pager::Pager;
-use super::reply_blocks::rows_block;
 use super::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 use crate::exit;
+
+/// The width of the names in the help; a longer one pushes its description to the right.
+const MAX_NAME_COLUMNS: usize = 28;
 
 const KEY_HELP: &[(&str, &str)] = &[
     ("Enter", "send; Alt+Enter, Ctrl+J or a trailing \\ begin a new line"),
@@ -69,12 +73,20 @@ impl ScreenDriver<'_> {
     }
 
     fn show_help(&mut self) {
-        let help = self.session.view().help();
-        self.app.push_block(ScrollbackBlock::line(StyledLine::styled(BOLD, "Commands")));
-        self.app.push_block(rows_block(help.iter().map(|(name, about)| (name.as_str(), about.as_str()))));
-        self.app.push_block(ScrollbackBlock::Gap);
-        self.app.push_block(ScrollbackBlock::line(StyledLine::styled(BOLD, "Keys")));
-        self.app.push_block(rows_block(KEY_HELP.iter().copied()));
+        let keys = KEY_HELP.iter().map(|(key, about)| ((*key).to_owned(), (*about).to_owned())).collect();
+        let mut groups = self.session.view().help();
+        groups.push(HelpGroup { title: "Keys", rows: keys });
+        let text = |group: &HelpGroup| {
+            let width = group.rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0).min(MAX_NAME_COLUMNS);
+            let row = |(name, about): &(String, String)| {
+                format!("  {name}{}  {about}", " ".repeat(width.saturating_sub(name.width())))
+            };
+            let rows: Vec<String> = group.rows.iter().map(row).collect();
+            format!("{}\n{}\n", group.title, rows.join("\n"))
+        };
+        let text = groups.iter().map(text).collect::<Vec<_>>().join("\n");
+        self.app.cards.push("help", CardContent::Text(text), None);
+        self.pager = Pager::open_card(&self.app, 1);
     }
 
     fn show_trace(&mut self) {

@@ -107,6 +107,10 @@ fn push_composer_lines(app: &App, columns: usize, rows: usize, lines: &mut Vec<S
                     .clip(columns),
             );
         }
+        let below = completion.items.len().saturating_sub(from + MAX_SHOWN_SUGGESTIONS);
+        if below > 0 {
+            lines.push(StyledLine::styled(DIM, format!("  … {below} more: ↓, or type on")).clip(columns));
+        }
     }
     (first + row, column)
 }

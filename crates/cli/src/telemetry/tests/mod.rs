@@ -111,6 +111,7 @@ fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
         call_id: call_id.into(),
         name: "run_shell_command".into(),
         args: map(json!({"command": format!("echo {SECRET}")})),
+        unrecorded_args: None,
         display: hookwright_tools::ToolDisplay::Text(SECRET.into()),
         content: format!("Output: {SECRET}"),
         decision: error.is_none().then_some(hookwright_agent::CallDecision::AutoAccept),

@@ -16,6 +16,7 @@ fn it_fires_every_event_and_leaves_nothing_behind() {
         &run.stdout,
         "11 of 11 events fired: 1 call blocked, 1 rewritten, 1 piece redacted, 1 answer retried",
     );
+    assert_contains(&run.stdout, "Each prompt below is its script");
     assert_contains(&run.stdout, "answer: Done. Questions go to [redacted].");
     assert_contains(&run.stdout, "key-keeper, which stays for the session, ");
     assert!(!run.stdout.contains("hookSpecificOutput"), "every answer is understood: {}", run.stdout);

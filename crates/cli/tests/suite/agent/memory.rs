@@ -8,7 +8,10 @@ fn command_lines() -> (Sandbox, Vec<Vec<String>>) {
     let sandbox = project(&[("BeforeTool", "*", "cat > /dev/null"), ("SessionEnd", "*", "cat > /dev/null")]);
     let case =
         "[[case]]\nname = \"passes\"\nevent = \"BeforeTool\"\ntool = \"glob\"\n[case.expect]\ndecision = \"allow\"\n";
-    sandbox.write(".gemini/a.hooktest.toml", format!("settings = \"settings.json\"\n{case}"));
+    sandbox.write(
+        ".gemini/a.hooktest.toml",
+        format!("settings = \"settings.json\"\n[setup]\ncopy = {{ \".gemini/hooks\" = \"hooks\" }}\n{case}"),
+    );
     let file =
         sandbox.replay(&ReplayBuilder::new().calls("run_shell_command", json!({"command": "true"})).says("done"));
     let session = ["-p", "go", "--fake-responses", file.as_str(), "--approval-mode=yolo"];

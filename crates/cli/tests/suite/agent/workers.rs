@@ -243,12 +243,12 @@ fn a_new_worker_passes_its_own_test_and_runs_as_a_command_too() {
         for event in ["BeforeTool", "AfterModel", "SessionStart", "BeforeAgent"] {
             let sandbox = crate::sandbox();
             sandbox.run(&["hooks", "new", "w", "--event", event, "--worker", "--lang", language]).expect_exit_code(0);
-            assert_contains(&sandbox.read(".gemini/settings.json"), "\"worker\"");
+            assert_contains(&sandbox.read(".hookwright/hooks.json"), "\"worker\"");
             let run = sandbox.run(&["hooks", "test"]);
             assert_eq!(run.code, Some(0), "{language} {event}: {run:#?}");
             sandbox.run(&["hooks", "doctor"]).expect_exit_code(0);
-            let settings = sandbox.read(".gemini/settings.json").replace("\"worker\"", "\"command\"");
-            sandbox.write(".gemini/settings.json", settings);
+            let settings = sandbox.read(".hookwright/hooks.json").replace("\"worker\"", "\"command\"");
+            sandbox.write(".hookwright/hooks.json", settings);
             sandbox.run(&["hooks", "test"]).expect_exit_code(0);
         }
     }
@@ -273,7 +273,7 @@ fn a_new_worker_may_say_no_as_a_command_does() {
             let sandbox = crate::sandbox();
             let new = ["hooks", "new", "w", "--event", "BeforeTool", "--worker", "--guard", "--lang", language];
             sandbox.run(&new).expect_exit_code(0);
-            let file = format!(".gemini/hooks/w.{ending}");
+            let file = format!(".hookwright/hooks/w.{ending}");
             let script = sandbox.read(&file);
             assert_contains(&script, head);
             sandbox.write(&file, script.replace(head, &format!("{head}{}", body.replace("CODE", code))));

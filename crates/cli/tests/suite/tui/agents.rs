@@ -1,4 +1,4 @@
-//! `/agents`: sub-agents are listed, switched and reloaded while the session runs, and their work is on the screen.
+//! `/subagents`: sub-agents are listed, switched and reloaded while the session runs, and their work is on the screen.
 
 use super::{TestTerminal, sandbox};
 
@@ -11,12 +11,12 @@ fn agents_are_listed_switched_and_read_again() {
     };
     define("scout", "looks around");
     let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
-    terminal.wait_until_ready().keys("/agents list\r").wait_for_new_text("looks around (project)");
+    terminal.wait_until_ready().keys("/subagents list\r").wait_for_new_text("looks around (project)");
     terminal.wait_until_ready().keys("/agents disable scout\r").wait_for_new_text("disabled scout in");
-    terminal.wait_until_ready().keys("/agents\r").wait_for_new_text("(project, disabled)");
+    terminal.wait_until_ready().keys("/subagents\r").wait_for_new_text("(project, disabled)");
     terminal.wait_until_ready().keys("/agents disable scout\r").wait_for_new_text("agent scout is disabled already");
-    terminal.wait_until_ready().keys("/agents enable nobody\r").wait_for_new_text("there is no agent `nobody`");
-    terminal.wait_until_ready().keys("/agents enable scout\r").wait_for_new_text("enabled scout in");
+    terminal.wait_until_ready().keys("/subagents enable nobody\r").wait_for_new_text("there is no agent `nobody`");
+    terminal.wait_until_ready().keys("/subagents enable scout\r").wait_for_new_text("enabled scout in");
     define("guide", "shows the way");
     terminal.wait_until_ready().keys("/agents reload\r").wait_for_new_text("shows the way (project)");
     terminal.wait_until_ready().keys("\x04");

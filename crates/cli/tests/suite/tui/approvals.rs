@@ -329,3 +329,83 @@ fn a_reply_of_the_terminal_answers_no_question() {
     terminal.keys("\x1b").wait_for_new_text("Cancelled");
     assert!(!sandbox.has_file("z.txt"));
 }
+
+/// What is allowed for the session is not asked again, even if a hook asks; another call is.
+#[test]
+fn a_sessions_approval_holds_for_the_same_call_of_a_hook_that_asks() {
+    let sandbox = sandbox();
+    let command = sandbox.script("asks.sh", r#"echo '{"decision": "ask", "reason": "this looks risky"}'"#);
+    sandbox.settings(
+        &json!({"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "doubter", "command": command}]}]}}),
+    );
+    let call = |text: &str, file: &str| {
+        format!("call run_shell_command {{\"command\": \"echo {text} >> {file}\", \"description\": \"{text}\"}}\r")
+    };
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys(&call("x", "a.txt")).wait_for_new_text("Allow exactly this for this session");
+    terminal.keys("2");
+    terminal.wait_until_ready().blank();
+    terminal.keys(&call("x", "a.txt")).wait_for_new_text("run_shell_command: done");
+    terminal.wait_until_ready();
+    assert_eq!(sandbox.read("a.txt"), "x\nx\n");
+    terminal.keys(&call("y", "a.txt")).wait_for_new_text("hook doubter wants you to decide");
+    terminal.keys("\x1b");
+    terminal.wait_until_ready();
+}
+
+/// A sentence, however slowly it is typed, stores no permanent rule and runs nothing.
+#[test]
+fn a_sentence_typed_at_the_dialog_approves_nothing() {
+    let sandbox = sandbox();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    let call = "call run_shell_command {\"command\": \"touch made.txt\"}\r";
+    terminal.wait_until_ready().keys(call).wait_for_new_text("a always allow");
+    for key in ["m", "a", "y", "b", "e", " ", "1", "\r"] {
+        terminal.keys(key);
+        std::thread::sleep(std::time::Duration::from_millis(650));
+    }
+    assert!(terminal.screen().contains("Allow once (y)") && !sandbox.has_file("made.txt"));
+    // The permanent rule is confirmed.
+    terminal.keys("a").wait_for_new_text("Always allow, in this project");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("\r");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!sandbox.has_file("made.txt"));
+    terminal.keys("y").wait_for_new_text("always allowed in this project");
+    terminal.wait_until_ready();
+    assert!(sandbox.has_file("made.txt"));
+}
+
+/// What only reads files of the project runs unasked, by its effects and not by the program's name.
+#[test]
+fn commands_that_certainly_only_read_the_project_run_unasked() {
+    let sandbox = sandbox();
+    sandbox.write("seen.txt", "seen\n");
+    let call = |command: &str| format!("call run_shell_command {{\"command\": \"{command}\"}}\r");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    for command in ["ls", "cat seen.txt | head -n 1"] {
+        terminal.wait_until_ready().blank();
+        terminal.keys(&call(command)).wait_for_new_text("✓ run_shell_command");
+    }
+    for command in ["ls /etc", "cat ../x", "ls > list.txt", "sort -o seen.txt seen.txt", "make"] {
+        terminal.wait_until_ready().blank();
+        terminal.keys(&call(command)).wait_for_new_text("Allow once");
+        terminal.keys("\x1b").wait_for_new_text("Cancelled");
+    }
+    terminal.wait_until_ready();
+}
+
+/// A failing guard does not hide from the user what it blocked; a hook that redacts does.
+#[test]
+fn what_a_failing_guard_blocked_is_shown() {
+    let sandbox = sandbox();
+    let redacts = r#"{"decision": "deny", "reason": "secret", "hookSpecificOutput": {"redact_input": true}}"#;
+    let broken = sandbox.script("broken.sh", &format!("case $(cat) in *hidden*) echo '{redacts}';; *) exit 1;; esac"));
+    sandbox.settings(&json!({"hooks": {"BeforeTool": [{"hooks": [
+        {"type": "command", "name": "broken", "guard": true, "command": broken}]}]}}));
+    let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
+    terminal.wait_until_ready().keys(CALL).wait_for_new_text("✗ run_shell_command echo made > made.txt");
+    terminal.wait_until_ready().keys("call run_shell_command {\"command\": \"echo hidden\"}\r");
+    terminal.wait_for_new_text("✗ run_shell_command [redacted]");
+    terminal.wait_until_ready();
+}

@@ -224,3 +224,20 @@ fn a_hidden_key_at_three_widths() {
         insta::assert_snapshot!(format!("auth_key_{columns}"), shown);
     }
 }
+
+/// An address without a scheme is refused before the key is asked for, and what was typed stays.
+#[test]
+fn an_address_is_checked_before_the_key() {
+    let sandbox = sandbox().env("OLLAMA_HOST", "127.0.0.1:1");
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/auth\r").wait_for_new_text("Which model do you want to connect?");
+    terminal.keys("another").wait_for_new_text("1 of 3 with `another`");
+    terminal.keys("\r").wait_for_new_text("The server's address");
+    terminal.keys("\r").wait_for_new_text("An address is needed here");
+    terminal.keys("127.0.0.1:1\r").wait_for_new_text("does not say how to reach it");
+    terminal.wait_for_new_text("> http://127.0.0.1:1");
+    terminal.keys("\r").wait_for_new_text("The key for http://127.0.0.1:1");
+    terminal.keys("\r").wait_for_new_text("That did not work");
+    assert!(terminal.screen().contains("> http://127.0.0.1:1"), "{}", terminal.screen());
+    terminal.keys("\x1b").wait_until_ready();
+}

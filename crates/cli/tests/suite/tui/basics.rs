@@ -135,13 +135,14 @@ fn commands_complete_and_unknown_ones_are_named() {
     terminal.wait_for_new_text("src/deep/file.rs");
     terminal.keys("\t");
     terminal.wait_for_new_text("> @src/deep/file.rs");
-    terminal.keys("\x15").wait_until_ready().keys("/help\r").wait_for_new_text("Shift+Tab");
+    terminal.keys("\x15").wait_until_ready().keys("/help\r").wait_for_new_text("Hooks and permissions");
+    terminal.keys("G").wait_for_new_text("Shift+Tab");
 }
 
 #[test]
 fn a_custom_commands_shell_block_is_asked_about() {
     let sandbox = sandbox();
-    sandbox.write(".gemini/commands/ask.toml", "prompt = \"say the shell said !{echo {{args}}}\"\n");
+    sandbox.write(".gemini/commands/ask.toml", "prompt = \"say the shell said !{echo {{args}} | tee made}\"\n");
     sandbox.write(".gemini/commands/bad.toml", "prompt = \n");
     let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal.wait_until_ready().keys("/ask it's fine\r").wait_for_new_text("Allow once");
@@ -184,8 +185,8 @@ fn a_screen_reader_gets_lines() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader"]);
     terminal.wait_for_new_text(COMPOSER);
-    terminal.keys("call run_shell_command {\"command\": \"echo lines\"}\r");
-    terminal.wait_for_new_text("Allow Shell? echo lines");
+    terminal.keys("call run_shell_command {\"command\": \"echo lines | tee made\"}\r");
+    terminal.wait_for_new_text("\nAllow Shell? echo lines | tee made");
     terminal.keys("y\r");
     terminal.wait_for_new_text("run_shell_command done: lines");
     terminal.keys("/quit\r");
@@ -379,4 +380,29 @@ fn an_earlier_session_shows_its_calls() {
     let mut terminal = TestTerminal::start(&sandbox, &["--resume", "latest", "--screen-reader"]);
     terminal.wait_for_new_text("run_shell_command echo from before; exit 0 done: from before");
     terminal.wait_for_new_text("and the end");
+}
+
+/// A question begins on a line of its own, although the model's text has no end of line.
+#[test]
+fn a_question_does_not_continue_the_models_line() {
+    use hookwright_testkit::ReplayBuilder;
+    use hookwright_testkit::replay::call;
+    let sandbox = sandbox();
+    let parts = [
+        serde_json::json!({"text": "I'll use the shell."}),
+        call("run_shell_command", serde_json::json!({"command": "touch x"})),
+    ];
+    let replay = sandbox.replay(&ReplayBuilder::new().parts(&parts).says("done"));
+    let mut terminal = TestTerminal::start(&sandbox, &["--screen-reader", "--fake-responses", &replay]);
+    terminal.wait_for_new_text(COMPOSER);
+    terminal.keys("go\r").wait_for_new_text("I'll use the shell.\nAllow Shell? touch x");
+    terminal.keys("n\r");
+    terminal.wait_for_new_text("done");
+}
+
+#[test]
+fn the_command_menu_says_that_there_is_more() {
+    let sandbox = sandbox();
+    let mut terminal = TestTerminal::start(&sandbox, &[]);
+    terminal.wait_until_ready().keys("/").wait_for_new_text("more: ↓, or type on");
 }

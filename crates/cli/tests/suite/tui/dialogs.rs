@@ -150,13 +150,14 @@ fn the_permanent_permissions() {
     for columns in WIDTHS {
         let sandbox = sandbox().env("NO_COLOR", "1");
         let mut terminal = TestTerminal::sized(&sandbox, &[], columns, 30);
-        let command = "git log --oneline --all --graph";
+        let command = "cargo build --offline --all-targets";
         terminal
             .wait_until_ready()
             .keys(&format!("call run_shell_command {}\r", json!({"command": command})))
             .wait_for_new_text("a always");
         terminal.keys("a").wait_for_new_text("Always allow");
-        terminal.keys("1").wait_for_new_text("run_shell_command: done");
+        terminal.keys("1").wait_for_new_text("yes, always");
+        terminal.keys("y").wait_for_new_text("run_shell_command: done");
         terminal.wait_until_ready().keys("/permissions\r").wait_for_new_text("forget NUMBER");
         // The path of the file is different each time.
         let shown = from(&terminal, "> /permissions");

@@ -23,23 +23,29 @@ fn remembered(sandbox: &Sandbox) -> String {
 fn a_prefix_is_remembered_across_sessions_and_taken_back() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
-    terminal.wait_until_ready().keys(&shell("git log --oneline")).wait_for_new_text("a always allow");
-    terminal.keys("a").wait_for_new_text("1. commands that begin with `git log`");
+    terminal.wait_until_ready().keys(&shell("cargo build --offline")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("1. commands that begin with `cargo build`");
     terminal.keys("\x1b").wait_for_new_text("a always allow");
-    terminal.keys("a").wait_for_new_text("1. commands that begin with `git log`");
-    terminal.keys("1").wait_for_new_text("always allowed in this project: commands that begin with `git log`");
-    terminal.wait_until_ready().keys(&shell("git log -1; echo not that")).wait_for_new_text("Allow once");
+    terminal.keys("a").wait_for_new_text("1. commands that begin with `cargo build`");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("always allowed in this project: commands that begin with `cargo build`");
+    terminal.wait_until_ready().keys(&shell("cargo build --release; echo not that")).wait_for_new_text("Allow once");
     terminal.keys("\x1b");
     terminal.wait_until_ready();
-    assert!(remembered(&sandbox).contains("commandPrefix = [\"git log\"]"), "{}", remembered(&sandbox));
+    assert!(remembered(&sandbox).contains("commandPrefix = [\"cargo build\"]"), "{}", remembered(&sandbox));
     drop(terminal);
     // In another session, the same command needs no approval. Other commands in the line do.
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
-    terminal.wait_until_ready().keys(&shell("git log -2")).wait_for_new_text("✗ run_shell_command");
+    terminal.wait_until_ready().keys(&shell("cargo build --release")).wait_for_new_text("✗ run_shell_command");
     let screen = terminal.wait_until_ready().screen();
     assert!(!screen.contains("Allow once"), "{screen}");
-    for more in ["git log -1 && git push", "git log > x", "git log --output=x", "$(git log)", "git -c core.pager=x log"]
-    {
+    for more in [
+        "cargo build --release && git push",
+        "cargo build > x",
+        "git log --output=x",
+        "$(cargo build)",
+        "git -c core.pager=x log",
+    ] {
         terminal.keys(&shell(more)).wait_for_new_text("Allow once");
         terminal.keys("\x1b");
         terminal.wait_until_ready();
@@ -47,13 +53,13 @@ fn a_prefix_is_remembered_across_sessions_and_taken_back() {
         terminal.keys("\x0c");
         terminal.wait_until_ready();
     }
-    terminal.keys("/permissions\r").wait_for_new_text("1  commands that begin with `git log`");
+    terminal.keys("/permissions\r").wait_for_new_text("1  commands that begin with `cargo build`");
     terminal.keys("/permissions forget 7\r").wait_for_new_text("there is no permission 7");
     terminal
         .keys("/permissions forget 1\r")
-        .wait_for_new_text("not allowed any more: commands that begin with `git log`");
-    terminal.wait_until_ready().keys(&shell("git log -3")).wait_for_new_text("Allow once");
-    assert!(!remembered(&sandbox).contains("git log"));
+        .wait_for_new_text("not allowed any more: commands that begin with `cargo build`");
+    terminal.wait_until_ready().keys(&shell("cargo build --release")).wait_for_new_text("Allow once");
+    assert!(!remembered(&sandbox).contains("cargo build"));
 }
 
 #[test]
@@ -66,7 +72,8 @@ fn a_folder_is_that_folder_wherever_links_lead() {
     terminal.wait_until_ready().keys(&edit("src/a.txt")).wait_for_new_text("a always allow");
     terminal.keys("a").wait_for_new_text("2. edits in this project");
     terminal.wait_for_new_text("1. edits in src/");
-    terminal.keys("\r").wait_for_new_text("always allowed in this project: edits in src/");
+    terminal.keys("\r").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("always allowed in this project: edits in src/");
     terminal
         .wait_until_ready()
         .keys(&edit("src/deeper/new.txt"))
@@ -92,7 +99,8 @@ fn it_counts_in_its_project_only_and_headless_too() {
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     terminal.wait_until_ready().keys(&shell("npm run build")).wait_for_new_text("a always allow");
     terminal.keys("a").wait_for_new_text("commands that begin with `npm run build`");
-    terminal.keys("1").wait_for_new_text("always allowed in this project");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("always allowed in this project");
     terminal.wait_until_ready();
     let prompt = format!("call run_shell_command {}", json!({"command": "npm run build"}));
     let here = sandbox.run(&["-p", &prompt]);
@@ -113,7 +121,8 @@ fn it_weakens_no_deny_no_ask_no_hook_and_no_plan() {
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     terminal.wait_until_ready().keys(&shell("git push origin")).wait_for_new_text("a always allow");
     terminal.keys("a").wait_for_new_text("commands that begin with `git push`");
-    terminal.keys("1").wait_for_new_text("always allowed in this project");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("always allowed in this project");
     terminal.wait_until_ready();
     drop(terminal);
     let prompt = format!("call run_shell_command {}", json!({"command": "git push origin"}));
@@ -152,7 +161,10 @@ fn calls_that_hooks_rules_or_guards_ask_about_get_no_permanent_choice() {
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     terminal.wait_until_ready().keys(&shell("git status")).wait_for_new_text("hook asker wants you to decide");
     assert!(!terminal.screen().contains("always allow"));
-    terminal.keys("a");
+    // It is not offered, so it is a text, which Enter ends.
+    terminal.keys("a").wait_for_new_text("does not answer this");
+    terminal.keys("\r");
+    terminal.wait_until_gone("does not answer this");
     terminal.keys("\x1b");
     terminal.wait_until_ready().keys(&edit(".env")).wait_for_new_text("is protected");
     assert!(!terminal.screen().contains("always allow"));
@@ -165,12 +177,13 @@ fn calls_that_hooks_rules_or_guards_ask_about_get_no_permanent_choice() {
 fn a_broken_file_is_left_alone_and_said() {
     let sandbox = sandbox();
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
-    terminal.wait_until_ready().keys(&shell("git log")).wait_for_new_text("a always allow");
+    terminal.wait_until_ready().keys(&shell("cargo build")).wait_for_new_text("a always allow");
     let file = sandbox.home().join(".gemini/hookwright/policies/remembered.toml");
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(&file, "[[rule\n").unwrap();
-    terminal.keys("a").wait_for_new_text("commands that begin with `git log`");
-    terminal.keys("1").wait_for_new_text("allowed for this session only");
+    terminal.keys("a").wait_for_new_text("commands that begin with `cargo build`");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("allowed for this session only");
     assert_eq!(remembered(&sandbox), "[[rule\n");
 }
 
@@ -180,13 +193,13 @@ fn in_lines_it_is_a_and_a_number() {
     let mut terminal = TestTerminal::sized(&sandbox, &["--screen-reader"], 160, 40);
     terminal.wait_for_new_text("Type your message");
     terminal
-        .keys(&shell("git log"))
-        .wait_for_new_text("a1: always allow, in this project, commands that begin with `git log`.");
+        .keys(&shell("cargo build"))
+        .wait_for_new_text("a1: always allow, in this project, commands that begin with `cargo build`.");
     terminal.keys("a1\r").wait_for_new_text("always allowed in this project");
     terminal.keys("/permissions\r").wait_for_new_text("/permissions forget NUMBER takes one back");
     terminal.keys("/permissions forget --all\r").wait_for_new_text("from now on only policies and settings");
     terminal.keys("/permissions nonsense\r").wait_for_new_text("/permissions list|forget NUMBER|--all");
-    assert!(!remembered(&sandbox).contains("git log"));
+    assert!(!remembered(&sandbox).contains("cargo build"));
 }
 
 #[test]
@@ -198,9 +211,10 @@ fn the_sessions_own_writes_are_not_announced() {
         terminal.wait_for_new_text("settings.json changed");
         terminal.wait_until_ready();
     };
-    terminal.wait_until_ready().keys(&shell("git log --oneline")).wait_for_new_text("a always allow");
-    terminal.keys("a").wait_for_new_text("1. commands that begin with `git log`");
-    terminal.keys("1").wait_for_new_text("always allowed in this project");
+    terminal.wait_until_ready().keys(&shell("cargo build --offline")).wait_for_new_text("a always allow");
+    terminal.keys("a").wait_for_new_text("1. commands that begin with `cargo build`");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("always allowed in this project");
     terminal.wait_for_new_text("run_shell_command: done");
     noticed(&mut terminal, true);
     terminal.wait_until_ready().keys("/permissions forget 1\r").wait_for_new_text("not allowed any more");
@@ -237,7 +251,8 @@ fn a_command_without_a_known_prefix_is_allowed_exactly() {
     let mut terminal = TestTerminal::sized(&sandbox, &[], 120, 40);
     terminal.wait_until_ready().keys(&shell("touch 'a b.txt' c+d")).wait_for_new_text("a always allow");
     terminal.keys("a").wait_for_new_text("1. exactly `touch 'a b.txt' c+d`");
-    terminal.keys("1").wait_for_new_text("always allowed in this project: exactly `touch");
+    terminal.keys("1").wait_for_new_text("y yes, always");
+    terminal.keys("y").wait_for_new_text("always allowed in this project: exactly `touch");
     terminal.wait_until_ready();
     std::fs::remove_file(sandbox.project().join("a b.txt")).unwrap();
     terminal.blank();

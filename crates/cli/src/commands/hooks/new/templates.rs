@@ -3,7 +3,8 @@
 
 use hookwright_hooks::{EventKind, HookCapability, MatcherSubject};
 
-use crate::args::{HookNewArgs, ScriptLanguage};
+use super::NewHook;
+use crate::args::ScriptLanguage;
 
 /// Returns a script that reads its input and answers.
 pub(super) fn script(event: EventKind, language: ScriptLanguage, name: &str) -> String {
@@ -124,14 +125,14 @@ pub(super) fn sample_answer(event: EventKind) -> &'static str {
 }
 
 /// Returns a test of the script as it was written.
-pub(super) fn hook_test(new: &HookNewArgs, settings: Option<&str>) -> String {
+pub(super) fn hook_test(new: &NewHook, settings: Option<&str>) -> String {
     let requires = match new.lang {
         ScriptLanguage::Sh => String::new(),
         ScriptLanguage::Python => "requires = [\"python3\"]\n\n".to_owned(),
         ScriptLanguage::Node => "requires = [\"node\"]\n\n".to_owned(),
     };
     let settings = settings.map(|file| format!("settings = \"{file}\"\n")).unwrap_or_default();
-    let HookNewArgs { name, event, .. } = new;
+    let NewHook { name, event, .. } = new;
     let expected = if event.can(HookCapability::Deny) {
         "decision = \"deny\"\nreason_contains = \"the example\""
     } else if event.can(HookCapability::Context) {
@@ -162,11 +163,18 @@ pub(super) fn hook_test(new: &HookNewArgs, settings: Option<&str>) -> String {
 }
 
 /// Returns the event's input as TOML, with the text somewhere in it.
-fn test_input(new: &HookNewArgs, text: &str) -> String {
+fn test_input(new: &NewHook, text: &str) -> String {
     match new.event {
         EventKind::BeforeTool | EventKind::AfterTool => {
             let tool = matching_tool(new);
-            format!("tool = \"{tool}\"\nargs = {{ note = \"{text}\" }}\n")
+            let argument = match hookwright_hooks::canonical_tool_name(tool) {
+                "run_shell_command" => "command",
+                "write_file" => "content",
+                "replace" => "new_string",
+                "read_file" => "file_path",
+                _ => "note",
+            };
+            format!("tool = \"{tool}\"\nargs = {{ {argument} = \"{text}\" }}\n")
         }
         EventKind::BeforeAgent => format!("prompt = \"{text}\"\n"),
         EventKind::AfterAgent => format!("prompt = \"hello\"\ninput = {{ prompt_response = \"{text}\" }}\n"),
@@ -191,7 +199,7 @@ fn test_input(new: &HookNewArgs, text: &str) -> String {
 }
 
 /// Returns a tool that the matcher matches, or `write_file` where that can't be derived.
-fn matching_tool(new: &HookNewArgs) -> &str {
+fn matching_tool(new: &NewHook) -> &str {
     let first = new.matcher.as_deref().unwrap_or_default().split('|').next().unwrap_or_default();
     let plain =
         !first.is_empty() && first.chars().all(|char| char.is_ascii_alphanumeric() || char == '_' || char == '-');

@@ -132,6 +132,7 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         approval_demand: None,
         server: None,
         protected_file: None,
+        can_last: true,
     };
     let (sender, receiver) = tokio::sync::oneshot::channel();
     (AgentEvent::ApprovalRequested(Box::new(request), sender), receiver)

@@ -10,7 +10,7 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use crate::output::{self, BOLD, paint};
 
 /// Whether stdin is a terminal.
-pub(super) fn is_interactive() -> bool {
+pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal()
 }
 
@@ -18,14 +18,14 @@ pub(super) fn is_interactive() -> bool {
 const PIPED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks a yes-or-no question; any answer but yes is a no.
-pub(super) fn confirm(question: &str) -> io::Result<bool> {
+pub(crate) fn confirm(question: &str) -> io::Result<bool> {
     let question = format!("{question} [y/N] ");
     let answer = if is_interactive() { ask_line(&question)? } else { ask_piped_line(&question)? };
     Ok(answer.is_some_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
 }
 
 /// Reads a line from the terminal; `None` at the end of input.
-pub(super) fn ask_line(question: &str) -> io::Result<Option<String>> {
+pub(crate) fn ask_line(question: &str) -> io::Result<Option<String>> {
     print_question(question)?;
     let mut text = String::new();
     let count = io::stdin().lock().read_line(&mut text)?;
@@ -43,7 +43,7 @@ fn ask_piped_line(question: &str) -> io::Result<Option<String>> {
 }
 
 /// Reads a line without echo; `None` if the user cancels with Ctrl+C, Ctrl+D or Esc.
-pub(super) fn ask_hidden_line(question: &str) -> io::Result<Option<String>> {
+pub(crate) fn ask_hidden_line(question: &str) -> io::Result<Option<String>> {
     print_question(question)?;
     enable_raw_mode()?;
     let typed = read_line_without_echo();
@@ -78,7 +78,7 @@ fn print_question(question: &str) -> io::Result<()> {
 }
 
 /// Reads the first line of stdin; `None` if it is empty.
-pub(super) fn read_piped_line() -> io::Result<Option<String>> {
+pub(crate) fn read_piped_line() -> io::Result<Option<String>> {
     let mut text = String::new();
     io::Read::take(io::stdin().lock(), MAX_PIPED_VALUE_BYTES).read_line(&mut text)?;
     Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()).filter(|text| !text.is_empty()))
