@@ -166,7 +166,7 @@ pub const HOSTS: [HostInfo; 10] = [
         title: "Claude Code",
         program: "claude",
         npm_package: Some("@anthropic-ai/claude-code"),
-        known_version: "2.1.325",
+        known_version: "2.1.327",
         marker_vars: &["CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"],
         project_vars: &["CLAUDE_PROJECT_DIR"],
         version_vars: &["AI_AGENT"],
@@ -183,7 +183,7 @@ pub const HOSTS: [HostInfo; 10] = [
         title: "Codex CLI",
         program: "codex",
         npm_package: Some("@openai/codex"),
-        known_version: "0.166.0",
+        known_version: "0.169.0",
         marker_vars: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
         project_vars: &[],
         version_vars: &[],
@@ -407,6 +407,15 @@ impl Host {
             None => version,
         };
         (version.len() <= 40 && version.starts_with(|char: char| char.is_ascii_digit())).then_some(version)
+    }
+
+    /// Returns why no deny is known to hold in this version of the agent; `None` if nothing speaks against it.
+    pub fn unguarded_version(self, version: &str) -> Option<&'static str> {
+        let major: u64 = version.split('.').next()?.parse().ok()?;
+        let is_second = major >= 2 || major == 0 && version.contains("beta");
+        (self == Host::Opencode && is_second).then_some(
+            "opencode 2 has another plugin interface, and the plugin for it has not been tried with a real opencode 2",
+        )
     }
 
     /// Returns the agent that started this process, judging by the payload and the environment.

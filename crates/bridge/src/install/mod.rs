@@ -5,6 +5,7 @@
 mod entry;
 mod plan;
 mod plugin;
+mod requirements;
 mod settings_text;
 mod target;
 mod trust;
@@ -12,7 +13,7 @@ mod trust;
 pub use entry::{EntryProgram, entry_timeout};
 pub use plan::{InstallPlan, apply, load_wiring, plan_install, plan_uninstall, read_target};
 pub use settings_text::{BridgeEntry, HookFileLayout, HostWiring, read_wiring, with_entries, without_entries};
-pub use target::{InstallScope, InstallTarget, detection_dir, targets_read_by};
+pub use target::{InstallScope, InstallTarget, MACHINE_ROOT_VARIABLE, detection_dir, targets_read_by};
 pub use trust::{HostTrust, confirmation_hint, read_trust};
 
 #[cfg(test)]
