@@ -44,6 +44,11 @@ pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -
     }
 }
 
+/// Asks a question on the terminal or a piped stdin.
+pub(crate) fn ask(question: &str) -> std::io::Result<Option<String>> {
+    prompt::ask(question)
+}
+
 /// Asks a yes-or-no question on the terminal or a piped stdin.
 pub(crate) fn confirm(question: &str) -> std::io::Result<bool> {
     prompt::confirm(question)
