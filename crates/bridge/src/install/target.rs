@@ -88,7 +88,7 @@ impl InstallTarget {
 }
 
 /// Returns the folder that a host keeps its settings in.
-fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> PathBuf {
+pub(super) fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> PathBuf {
     let home = world.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
     let named = |variable: &str| world.var(variable).filter(|value| !value.is_empty()).map(|path| world.cwd.join(path));
     let (in_project, in_home, instead) = match host {

@@ -204,7 +204,7 @@ pub(super) fn codex_trust_record(target: &InstallTarget, found: &super::settings
     format!("[hooks.state.\"{}:{event}:{group}:{index}\"]\ntrusted_hash = \"{hash}\"\n", target.file.display())
 }
 
-fn read_json(file: &Path) -> Option<Value> {
+pub(super) fn read_json(file: &Path) -> Option<Value> {
     let text = hookwright_settings::read_settings_file(file).ok()??;
     let text = text.trim_start_matches('\u{feff}');
     let parsed = hookwright_settings::edit::json_splice::parse_tree(file, text).ok()?;

@@ -304,9 +304,9 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
       ok Claude Code 2.1.327 at [bin]/claude: the version that Hookwright was tested with
     FAIL ~/.claude/settings.json: outdated entries for PreToolUse, UserPromptSubmit, PermissionRequest
            to do: `hookwright agents install claude-code`
-    FAIL ~/.claude/settings.json: `disableAllHooks` is on, so no hook runs
-           to do: remove it
       ok the entries call this program, [hookwright]
+    FAIL ~/.claude/settings.json: `disableAllHooks: true`, so no hook runs
+           to do: remove it
       ok Claude Code runs the user's entries without asking for trust
       ok 2 guards are armed
     FAIL guard `g` at BeforeModel never runs under Claude Code
@@ -655,6 +655,32 @@ fn several_agents_are_installed_checked_and_uninstalled_at_once() {
     assert_eq!(gone.stderr.matches("is deleted").count(), 2, "{gone:?}");
     let nothing = sandbox.run(&["agents", "uninstall", "all", "--yes"]).expect_exit_code(0);
     assert!(nothing.stderr.contains("the user's settings of no agent"), "{nothing:?}");
+}
+
+/// The entries are in one file of the agent's, and the switch that turns its hooks off is in another.
+#[test]
+fn a_switch_in_another_file_is_a_no() {
+    let sandbox = place();
+    sandbox.settings(&no_force_push());
+    let (home, root) = (sandbox.home(), sandbox.sibling_path("root"));
+    let sandbox = sandbox.env("HOOKWRIGHT_MACHINE_ROOT", root.to_str().unwrap());
+    for (host, file, text) in [
+        ("claude-code", sandbox.project().join(".claude/settings.local.json"), "{\"disableAllHooks\": true}"),
+        ("claude-code", root.join("etc/claude-code/managed-settings.json"), "{\"allowManagedHooksOnly\": true}"),
+        ("codex", home.join(".codex/config.toml"), "[features]\nhooks = false\n"),
+        ("codex", root.join("etc/codex/requirements.toml"), "allow_managed_hooks_only = true\n"),
+        ("copilot", home.join(".copilot/settings.json"), "{\"disableAllHooks\": true}"),
+        ("qwen", sandbox.project().join(".qwen/settings.json"), "{\"disableAllHooks\": true}"),
+        ("droid", home.join(".factory/settings.json"), "{\"hooksDisabled\": true}"),
+        ("gemini-cli", home.join("system-settings.json"), "{\"hooksConfig\": {\"disabled\": [\"hookwright\"]}}"),
+    ] {
+        sandbox.run(&["agents", "install", host, "--yes"]).expect_exit_code(0);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, text).unwrap();
+        let report = sandbox.run(&["agents", "doctor", host, "--json"]).expect_exit_code(1).json();
+        assert_eq!(link(&report, "agent_settings")["state"], "broken", "{host} {}: {report:#}", file.display());
+        std::fs::remove_file(&file).unwrap();
+    }
 }
 
 /// The machine's settings, in a root directory of the test's own.

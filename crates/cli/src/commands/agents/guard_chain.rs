@@ -5,7 +5,9 @@ use std::path::Path;
 
 use hookwright_agent::session::{ArmedState, HookListEntry};
 use hookwright_bridge::Host;
-use hookwright_bridge::install::{EntryProgram, HostTrust, HostWiring, InstallScope, confirmation_hint, read_target};
+use hookwright_bridge::install::{
+    EntryProgram, HostTrust, HostWiring, InstallScope, confirmation_hint, disabling_settings, read_target,
+};
 use hookwright_hooks::{Action, Decision, EventKind, Hook, UnarmedReason};
 use hookwright_settings::ProcessEnv;
 use serde_json::{Value, json};
@@ -156,6 +158,7 @@ impl GuardChain {
         let project = &toolbox.loaded.project.root;
         let mut links = vec![version_link(agent, last_trial)];
         links.extend(entry_links(agent.host, states, world, project));
+        links.extend(agent_settings_links(agent.host, states, world, project));
         links.extend(trust_links(states, project));
         links.extend(folder_trust_link(toolbox));
         links.extend(guard_links(toolbox));
@@ -295,7 +298,6 @@ fn entry_links(host: Host, states: &[AgentInstallState], world: &ProcessEnv, pro
                     let text = format!("{file}: outdated entries for {}", wiring.outdated.join(", "));
                     links.push(LinkStatus::broken(ChainLink::Entries, text).with_hint(&install));
                 }
-                links.extend(disabling_settings(state));
                 links.extend(program_link(wiring, world, project, &install));
             }
         }
@@ -350,22 +352,36 @@ fn program_link(wiring: &HostWiring, world: &ProcessEnv, project: &Path, install
     Some(status.with_hint(install))
 }
 
-/// Finds the agent's own settings that disable its hooks or make it ignore the file.
-fn disabling_settings(state: &AgentInstallState) -> Vec<LinkStatus> {
-    let text = read_target(&state.target).ok().flatten().unwrap_or_default();
-    let file = &state.target.file;
-    let Ok(tree) = hookwright_settings::edit::json_splice::parse_tree(file, text.trim_start_matches('\u{feff}')) else {
-        return Vec::new();
-    };
-    let (value, shown, link) = (tree.to_value(), file.display(), ChainLink::AgentSettings);
+/// Finds the agent's own settings that switch its hooks off or make it ignore the file.
+fn agent_settings_links(
+    host: Host,
+    states: &[AgentInstallState],
+    world: &ProcessEnv,
+    project: &Path,
+) -> Vec<LinkStatus> {
+    let link = ChainLink::AgentSettings;
     let mut links = Vec::new();
-    if value["disableAllHooks"] == true {
-        let text = format!("{shown}: `disableAllHooks` is on, so no hook runs");
-        links.push(LinkStatus::broken(link, text).with_hint("remove it"));
+    let wired = |scope: InstallScope| states.iter().any(|state| state.target.scope == scope && state.has_entries());
+    // Users can't switch off what the administrator has set up.
+    if !wired(InstallScope::Machine) && (wired(InstallScope::User) || wired(InstallScope::Project)) {
+        for off in disabling_settings(host, world, project) {
+            let what = if off.is_managed { "only the administrator's hooks run" } else { "no hook runs" };
+            let text = format!("{}: `{}`, so {what}", off.file.display(), off.setting);
+            let todo = match off.is_managed {
+                true => install_command(host, InstallScope::Machine),
+                false => "remove it".to_owned(),
+            };
+            links.push(LinkStatus::broken(link, text).with_hint(todo));
+        }
     }
-    if state.target.host == Host::Cursor && value["version"] != 1 {
-        let text = format!("{shown}: `\"version\": 1` is missing, which Cursor requires");
-        links.push(LinkStatus::broken(link, text).with_hint("add it"));
+    for state in states.iter().filter(|state| host == Host::Cursor && state.has_entries()) {
+        let text = read_target(&state.target).ok().flatten().unwrap_or_default();
+        let file = &state.target.file;
+        let tree = hookwright_settings::edit::json_splice::parse_tree(file, text.trim_start_matches('\u{feff}'));
+        if tree.is_ok_and(|tree| tree.to_value()["version"] != 1) {
+            let text = format!("{}: `\"version\": 1` is missing, which Cursor requires", file.display());
+            links.push(LinkStatus::broken(link, text).with_hint("add it"));
+        }
     }
     links
 }
