@@ -121,6 +121,15 @@ impl HostEventInfo {
     }
 }
 
+/// A way in which an agent acts without asking its hooks.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BlindSpot {
+    /// The tool or situation, and what is not seen.
+    pub summary: &'static str,
+    /// What narrows it.
+    pub remedy: &'static str,
+}
+
 /// One row of the host table.
 #[derive(Debug)]
 pub struct HostInfo {
@@ -407,6 +416,17 @@ impl Host {
             None => version,
         };
         (version.len() <= 40 && version.starts_with(|char: char| char.is_ascii_digit())).then_some(version)
+    }
+
+    /// Returns the ways in which the agent acts without asking its hooks, and what can be done about each.
+    pub fn blind_spots(self) -> &'static [BlindSpot] {
+        match self {
+            Host::Codex => &[BlindSpot {
+                summary: "`write_stdin` passes no hook: what Codex types into a running program, such as an interactive `bash` or `python3`, is not seen",
+                remedy: "`hookwright hooks add rule-no-interactive-interpreters` adds a rule that refuses to start those",
+            }],
+            _ => &[],
+        }
     }
 
     /// Returns why no deny is known to hold in this version of the agent; `None` if nothing speaks against it.

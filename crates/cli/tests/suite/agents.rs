@@ -367,6 +367,12 @@ fn losses_are_explained_hook_by_hook() {
         runs at SessionEnd
         may run for 10 s here, but is stopped after 0.75 s there
     ");
+    assert!(
+        run.stderr.contains("`write_stdin` passes no hook") && run.stderr.contains("rule-no-interactive"),
+        "{run:?}"
+    );
+    let doctor = sandbox.run(&["agents", "doctor", "codex"]).expect_exit_code(1);
+    assert!(doctor.stdout.contains("`write_stdin` passes no hook"), "{doctor:?}");
     let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).expect_exit_code(0).json();
     assert_eq!(one["hooks"][0]["lost"][0]["words"], "changed arguments become a deny", "{one}");
     let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).expect_exit_code(1);

@@ -105,6 +105,7 @@ fn check_agent(
     let mut notes = handwritten_notes(&states);
     notes.extend(duplicate_notes(host, &states, world, &project));
     notes.extend(hook_notes(toolbox, host));
+    notes.extend(host.blind_spots().iter().map(|spot| DoctorNote::warning(spot.summary).with_hint(spot.remedy)));
     if !as_json {
         print_checks(&chain, &notes, live)?;
     }
