@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookwright_bridge::install::entry_timeout;
 use hookwright_bridge::{Host, HostEventInfo, MissingCapability, missing_capabilities};
-use hookwright_hooks::{Hook, HookCapability};
+use hookwright_hooks::{Action, Decision, Hook, HookCapability};
 use serde_json::{Value, json};
 
 use crate::commands::hooks::LoadedProject;
@@ -29,14 +29,28 @@ pub(super) fn host_compatibility(host: Host, hook: &Hook) -> HostCompatibility {
         .iter()
         .map(|row| Host::bridge_deadline(entry_timeout(host, row)))
         .min()
-        .filter(|least| *least < hook.timeout);
+        // A rule takes microseconds.
+        .filter(|least| *least < hook.timeout && !matches!(hook.action, Action::Rule(_)));
     let mut lost = if rows.is_empty() { Vec::new() } else { missing_capabilities(hook.event, &rows) };
-    // Only rules with `only` approve.
-    lost.retain(|lost| lost.power != HookCapability::Approve || hook.approval_bounds().is_some());
+    lost.retain(|lost| can_use(hook, lost.power));
     HostCompatibility {
         host_events: rows.iter().map(|row| row.name).collect(),
         missing: lost,
         shortened_timeout: cut_short,
+    }
+}
+
+/// Whether a hook can make use of a capability. A rule only ever gives its own answer, or asks where it is in doubt.
+fn can_use(hook: &Hook, power: HookCapability) -> bool {
+    match &hook.action {
+        // Only rules with `only` approve.
+        Action::Rule(rule) => match power {
+            HookCapability::Deny => rule.decision != Decision::Allow,
+            HookCapability::Ask => rule.decision == Decision::Ask || hook.is_guard(),
+            HookCapability::Approve => hook.approval_bounds().is_some(),
+            _ => false,
+        },
+        _ => power != HookCapability::Approve,
     }
 }
 

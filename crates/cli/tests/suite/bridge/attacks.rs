@@ -459,6 +459,33 @@ fn a_project_can_require_all_of_its_hooks() {
     assert!(run.stdout.contains("deny") && run.stdout.contains("guard `no-rm`"), "{run:#?}");
 }
 
+/// VS Code sends several calls at once: each is judged, and a denial of one is a denial of all.
+#[test]
+fn every_call_of_a_batch_is_judged() {
+    let sandbox = guarded("grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0");
+    let call =
+        |name: &str, command: &str| json!({"id": "c", "name": name, "args": json!({"command": command}).to_string()});
+    let batch = |calls: Value| json!({"hook_event_name": "PreToolUse", "session_id": "s", "toolCalls": calls});
+    for host in ["copilot", "claude-code"] {
+        let judged =
+            |payload: &Value| bridge(&sandbox, &[host, "--event", "PreToolUse"], payload).stdout.contains("deny");
+        assert!(judged(&batch(json!([call("Bash", "ls"), call("Bash", "touch forbidden")]))), "{host}");
+        assert!(judged(&batch(json!([call("Bash", "touch forbidden")]))), "{host}");
+        assert!(!judged(&batch(json!([call("Bash", "ls"), call("Bash", "pwd")]))), "{host}");
+        // A call that is named beside the batch does not hide the batch.
+        let mut hidden = batch(json!([call("Bash", "touch forbidden")]));
+        hidden["tool_name"] = json!("Bash");
+        hidden["tool_input"] = json!({"command": "ls"});
+        assert!(judged(&hidden), "{host}");
+        // A tool that is not known, beside one that the guard knows, is not let through with it.
+        assert!(judged(&batch(json!([call("Bash", "ls"), call("NoSuchTool", "ls")]))), "{host}");
+        for wrong in [json!([]), json!({}), json!([1]), json!([{"args": "{}"}])] {
+            let run = bridge(&sandbox, &[host, "--event", "PreToolUse"], &batch(wrong));
+            assert!(run.stdout.contains("deny") || run.code == Some(2), "{host}: {run:#?}");
+        }
+    }
+}
+
 /// Settings that cannot be parsed may hold guards.
 #[test]
 fn broken_settings_are_a_no() {
