@@ -9,7 +9,7 @@ use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
 
 use crate::dialect::{HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade};
-use crate::event_builder::{self, resolve_event_name};
+use crate::event_builder::{self, NativeCall, resolve_event_name};
 use crate::host::{COPILOT_EVENT_NAMES, Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
@@ -116,7 +116,7 @@ fn add_views(host_event: &mut HostEvent, kind: EventKind, payload: &Map<String, 
 }
 
 /// Returns every call of a payload with a batch, and the one that it names outside of the batch.
-fn batched_calls(payload: &Map<String, Value>) -> Result<Vec<(String, Map<String, Value>)>, PayloadError> {
+fn batched_calls(payload: &Map<String, Value>) -> Result<Vec<NativeCall>, PayloadError> {
     const NAME_KEYS: &[&str] = &["name", "toolName", "tool_name"];
     const INPUT_KEYS: &[&str] = &["args", "arguments", "input", "toolArgs", "toolInput", "tool_input"];
     let mut calls = Vec::new();

@@ -101,6 +101,9 @@ pub(crate) fn add_call_views(
     Ok(())
 }
 
+/// A tool's name and arguments, as the host sends them.
+pub(crate) type NativeCall = (String, Map<String, Value>);
+
 /// Adds the views of several calls that the host decides about at once: a denial of one is a denial of all.
 ///
 /// Changed arguments can't be written back. A call that is not recognised makes the whole batch uncertain, because a
@@ -108,7 +111,7 @@ pub(crate) fn add_call_views(
 pub(crate) fn add_batch_views(
     host_event: &mut HostEvent,
     kind: EventKind,
-    calls: Vec<(String, Map<String, Value>)>,
+    calls: Vec<NativeCall>,
 ) -> Result<(), PayloadError> {
     if let [(name, input)] = calls.as_slice() {
         return add_call_views(host_event, kind, name.clone(), input.clone(), None);

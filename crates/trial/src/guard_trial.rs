@@ -42,6 +42,8 @@ pub struct GuardObservation {
 
 /// The name of the file with the bridge's decisions.
 const RECORD_FILE: &str = "decisions.jsonl";
+/// The most of that file that is read.
+const MAX_RECORD_BYTES: u64 = 16 << 20;
 
 /// Runs the agent once, and has the model make all calls.
 ///
@@ -67,7 +69,7 @@ pub async fn run_guard_trial(wanted: GuardTrial<'_>) -> Result<Vec<GuardObservat
     let record = sandbox.root().join(RECORD_FILE);
     write_wrapper(&sandbox, &wanted, &record)?;
     let read_decisions = || -> Vec<Value> {
-        let text = fs::read_to_string(&record).unwrap_or_default();
+        let text = hookwright_disk::read_text(&record, MAX_RECORD_BYTES).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     };
     let mut seen: Vec<GuardObservation> = Vec::new();

@@ -14,6 +14,9 @@ use serde::Deserialize;
 use super::trace::{self, BridgeTraceLine};
 use super::{BridgeReply, BridgeRequest, refusal};
 
+/// The most of a trial's file that is read.
+const MAX_PLAN_BYTES: u64 = 1 << 20;
+
 /// The files of a trial.
 #[derive(Debug, Deserialize)]
 pub(crate) struct TrialMode {
@@ -27,7 +30,8 @@ pub(crate) struct TrialMode {
 
 impl TrialMode {
     pub(super) fn read(file: &Path) -> anyhow::Result<TrialMode> {
-        let text = std::fs::read_to_string(file).context("the file of the live trial can't be read")?;
+        let text =
+            hookwright_disk::read_text(file, MAX_PLAN_BYTES).context("the file of the live trial can't be read")?;
         serde_json::from_str(&text).context("the file of the live trial can't be read")
     }
 

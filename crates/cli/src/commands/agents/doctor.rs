@@ -112,14 +112,23 @@ fn check_agent(
     let trial = match live {
         true => {
             let hookwright = own_program_path(world, &project)?;
-            let trial = live::run(agent, toolbox, world, &hookwright, started, as_json)?;
-            chain = GuardChain::inspect(agent, &states, toolbox, world, Some(&trial.record));
-            Some(trial)
+            match live::run(agent, toolbox, world, &hookwright, started, as_json) {
+                Ok(trial) => {
+                    chain = GuardChain::inspect(agent, &states, toolbox, world, Some(&trial.record));
+                    Some(trial.json)
+                }
+                // One agent that can't be tried does not keep the others from it.
+                Err(error) => {
+                    output::error(format!("{error:#}"))?;
+                    Some(json!({"holds": false, "error": format!("{error:#}")}))
+                }
+            }
         }
         false => None,
     };
+    let is_tried = trial.as_ref().is_some_and(|trial| trial.get("error").is_none());
     let passed = match live {
-        true => chain.verdict() == ChainVerdict::Yes,
+        true => is_tried && chain.verdict() == ChainVerdict::Yes,
         false => chain.holds_without_trial(),
     };
     if !as_json {
@@ -138,7 +147,7 @@ fn check_agent(
         .collect();
     let mut value = json!({
         "ok": passed, "agent": host.name(), "version": agent.version, "chain": chain.to_json(), "checks": checks,
-        "live": trial.map(|trial| trial.json),
+        "live": trial,
     });
     for state in &states {
         value[state.target.scope.as_str()] = install_state_json(state);

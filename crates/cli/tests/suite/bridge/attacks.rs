@@ -424,7 +424,7 @@ fn any_hook_of_an_untrusted_folder_is_reported_as_left_out() {
     let sandbox = sandbox();
     let rule =
         json!({"type": "rule", "name": "no-rm", "decision": "deny", "reason": "no rm", "when": {"deletes": ["**"]}});
-    sandbox.write(".hookwright/hooks.json", &json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
+    sandbox.write(".hookwright/hooks.json", json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
     let sandbox = sandbox.untrusted();
     let words = "does not run: the folder is not trusted";
     for event in ["SessionStart", "PreToolUse"] {
@@ -448,7 +448,7 @@ fn a_project_can_require_all_of_its_hooks() {
     let sandbox = sandbox();
     let rule =
         json!({"type": "rule", "name": "no-rm", "decision": "deny", "reason": "no rm", "when": {"deletes": ["**"]}});
-    sandbox.write(".hookwright/hooks.json", &json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
+    sandbox.write(".hookwright/hooks.json", json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
     sandbox.settings(&json!({"hooksConfig": {"required": ["*"]}}));
     // Trusted: the hook is a guard, and the wildcard itself is not missing.
     let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
