@@ -46,7 +46,13 @@ impl GuardRow {
     fn verdict(&self) -> TrialVerdict {
         match (&self.call, &self.observation) {
             (Ok(_), Some(seen)) if seen.decisions.is_empty() => TrialVerdict::Unknown,
-            (Ok(_), Some(seen)) if seen.answered && self.refused_by().is_some() => TrialVerdict::Holds,
+            (Ok(_), Some(seen)) if self.refused_by().is_some() => {
+                if seen.answered {
+                    TrialVerdict::Holds
+                } else {
+                    TrialVerdict::Unknown
+                }
+            }
             (Ok(_), Some(_)) => TrialVerdict::Fails,
             _ => TrialVerdict::Unknown,
         }
@@ -74,7 +80,10 @@ impl GuardRow {
                 _ => "refused".to_owned(),
             },
             (_, _, TrialVerdict::Fails) => "was NOT refused by a guard".to_owned(),
-            (_, _, TrialVerdict::Unknown) => "not tried: the agent sent no event for it".to_owned(),
+            (_, Some(seen), TrialVerdict::Unknown) if seen.decisions.is_empty() => {
+                "not tried: the agent sent no event for it".to_owned()
+            }
+            (_, _, TrialVerdict::Unknown) => "refused, but the agent ended before it went on".to_owned(),
         }
     }
 }
@@ -276,7 +285,8 @@ fn report_json(report: &LiveReport, guards: &[GuardRow], record: &TrialRecord) -
         .iter()
         .map(|row| {
             let call = row.call.as_ref().ok().map(|call| &call.text);
-            json!({"guard": row.entry.hook.id(), "call": call, "verdict": row.verdict(), "result": row.outcome()})
+            let seen = row.observation.as_ref().map(|seen| json!({"answered": seen.answered, "decisions": seen.decisions}));
+            json!({"guard": row.entry.hook.id(), "call": call, "verdict": row.verdict(), "result": row.outcome(), "seen": seen})
         })
         .collect();
     let mut value = trial_record::trial_json(record);
