@@ -21,7 +21,7 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// List the agents found here: version, wired or not, trusted by the agent or not, last verified.
+    /// List the agents found here: version, wired or not, trusted by the agent or not, last tried, guarded or not.
     #[command(after_help = "Examples:\n  hookwright agents list\n  hookwright agents list --json")]
     List {
         /// Print the result as JSON.
