@@ -9,7 +9,7 @@ use hookwright_hooks::{EventKind, HookCapability};
 use serde_json::{Map, Value, json};
 
 use crate::dialect::{HostDialect, HostEvent, HostResponse, HostVerdict, PayloadError, Ruling, VerdictDowngrade};
-use crate::event_builder::{self, resolve_event_name};
+use crate::event_builder::{self, NativeCall, resolve_event_name};
 use crate::host::{COPILOT_EVENT_NAMES, Host, HostEventInfo};
 use crate::payload::{first_text, required_text, tool_arguments};
 
@@ -70,6 +70,8 @@ fn to_pascal_case(name: &str) -> Cow<'_, str> {
 
 const TOOL_NAME_KEYS: &[&str] = &["tool_name", "toolName"];
 const TOOL_INPUT_KEYS: &[&str] = &["tool_input", "toolInput", "toolArgs"];
+/// The keys under which VS Code sends several calls at once.
+const CALL_BATCH_KEYS: [&str; 2] = ["toolCalls", "tool_calls"];
 const TRUNCATION_KEYS: [&str; 2] = ["toolInputTruncated", "tool_input_truncated"];
 const RESULT_KEYS: [&str; 4] = ["tool_response", "tool_result", "toolResult", "toolResponse"];
 
@@ -81,6 +83,9 @@ fn add_views(host_event: &mut HostEvent, kind: EventKind, payload: &Map<String, 
         // A guard can't judge arguments that the host has cut off.
         EventKind::BeforeTool if TRUNCATION_KEYS.iter().any(|key| payload.get(*key) == Some(&Value::Bool(true))) => {
             return Err(PayloadError::Truncated);
+        }
+        EventKind::BeforeTool if CALL_BATCH_KEYS.iter().any(|key| payload.contains_key(*key)) => {
+            return event_builder::add_batch_views(host_event, kind, batched_calls(payload)?);
         }
         EventKind::BeforeTool | EventKind::AfterTool => {
             let (name, input) = (required_text(payload, TOOL_NAME_KEYS)?, tool_arguments(payload, TOOL_INPUT_KEYS)?);
@@ -108,6 +113,28 @@ fn add_views(host_event: &mut HostEvent, kind: EventKind, payload: &Map<String, 
     };
     host_event.views.push(event_builder::event_view(kind, one)?);
     Ok(())
+}
+
+/// Returns every call of a payload with a batch, and the one that it names outside of the batch.
+fn batched_calls(payload: &Map<String, Value>) -> Result<Vec<NativeCall>, PayloadError> {
+    const NAME_KEYS: &[&str] = &["name", "toolName", "tool_name"];
+    const INPUT_KEYS: &[&str] = &["args", "arguments", "input", "toolArgs", "toolInput", "tool_input"];
+    let mut calls = Vec::new();
+    if TOOL_NAME_KEYS.iter().any(|key| payload.contains_key(*key)) {
+        calls.push((required_text(payload, TOOL_NAME_KEYS)?, tool_arguments(payload, TOOL_INPUT_KEYS)?));
+    }
+    for (field, batch) in CALL_BATCH_KEYS.iter().filter_map(|key| Some((*key, payload.get(*key)?))) {
+        let wrong = |found: &Value| PayloadError::WrongType {
+            field,
+            wanted: "a list of objects",
+            found: crate::payload::json_type_name(found),
+        };
+        for call in batch.as_array().ok_or_else(|| wrong(batch))? {
+            let call = call.as_object().ok_or_else(|| wrong(call))?;
+            calls.push((required_text(call, NAME_KEYS)?, tool_arguments(call, INPUT_KEYS)?));
+        }
+    }
+    if calls.is_empty() { Err(PayloadError::Missing("tool_name")) } else { Ok(calls) }
 }
 
 /// Adds the views of a permission request or of another notification.

@@ -101,6 +101,49 @@ pub(crate) fn add_call_views(
     Ok(())
 }
 
+/// A tool's name and arguments, as the host sends them.
+pub(crate) type NativeCall = (String, Map<String, Value>);
+
+/// Adds the views of several calls that the host decides about at once: a denial of one is a denial of all.
+///
+/// Changed arguments can't be written back. A call that is not recognised makes the whole batch uncertain, because a
+/// guard that sees one of the other calls may miss it.
+pub(crate) fn add_batch_views(
+    host_event: &mut HostEvent,
+    kind: EventKind,
+    calls: Vec<NativeCall>,
+) -> Result<(), PayloadError> {
+    if let [(name, input)] = calls.as_slice() {
+        return add_call_views(host_event, kind, name.clone(), input.clone(), None);
+    }
+    let mut tools: Vec<NativeTool> = Vec::new();
+    for (name, input) in calls {
+        add_call_views(host_event, kind, name, input, None)?;
+        tools.extend(host_event.tool.take());
+    }
+    for view in &mut host_event.views {
+        view.write_back = ArgumentWriteBack::Impossible("it is one of several calls");
+    }
+    let is_harmless = tools.iter().all(|tool| tool.recognition == ToolRecognition::Harmless);
+    let doubtful =
+        tools.iter().find(|tool| !matches!(tool.recognition, ToolRecognition::Known | ToolRecognition::Harmless));
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    host_event.tool = Some(NativeTool {
+        name: names.join(", "),
+        input: Map::new(),
+        recognition: match doubtful {
+            Some(_) => ToolRecognition::UnknownArguments,
+            None if is_harmless => ToolRecognition::Harmless,
+            None => ToolRecognition::Known,
+        },
+        uncertainty: doubtful.map(|tool| match &tool.uncertainty {
+            Some(why) => format!("`{}`: {why}", tool.name),
+            None => format!("`{}` is not known, and is one of several calls", tool.name),
+        }),
+    });
+    Ok(())
+}
+
 /// Records the tool call of an event that is not in the host table, so that reports can name it.
 pub(crate) fn record_unknown_tool(host_event: &mut HostEvent, payload: &Map<String, Value>) {
     let named = first_text(payload, &["tool_name", "toolName"]);

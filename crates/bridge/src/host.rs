@@ -121,6 +121,15 @@ impl HostEventInfo {
     }
 }
 
+/// A way in which an agent acts without asking its hooks.
+#[derive(Debug, PartialEq, Eq)]
+pub struct BlindSpot {
+    /// The tool or situation, and what is not seen.
+    pub summary: &'static str,
+    /// What narrows it.
+    pub remedy: &'static str,
+}
+
 /// One row of the host table.
 #[derive(Debug)]
 pub struct HostInfo {
@@ -166,7 +175,7 @@ pub const HOSTS: [HostInfo; 10] = [
         title: "Claude Code",
         program: "claude",
         npm_package: Some("@anthropic-ai/claude-code"),
-        known_version: "2.1.325",
+        known_version: "2.1.327",
         marker_vars: &["CLAUDE_CODE_SESSION_ID", "CLAUDE_CODE_ENTRYPOINT", "CLAUDECODE"],
         project_vars: &["CLAUDE_PROJECT_DIR"],
         version_vars: &["AI_AGENT"],
@@ -183,7 +192,7 @@ pub const HOSTS: [HostInfo; 10] = [
         title: "Codex CLI",
         program: "codex",
         npm_package: Some("@openai/codex"),
-        known_version: "0.166.0",
+        known_version: "0.169.0",
         marker_vars: &["CODEX_SANDBOX", "CODEX_THREAD_ID"],
         project_vars: &[],
         version_vars: &[],
@@ -407,6 +416,26 @@ impl Host {
             None => version,
         };
         (version.len() <= 40 && version.starts_with(|char: char| char.is_ascii_digit())).then_some(version)
+    }
+
+    /// Returns the ways in which the agent acts without asking its hooks, and what can be done about each.
+    pub fn blind_spots(self) -> &'static [BlindSpot] {
+        match self {
+            Host::Codex => &[BlindSpot {
+                summary: "`write_stdin` passes no hook: what Codex types into a running program, such as an interactive `bash` or `python3`, is not seen",
+                remedy: "`hookwright hooks add rule-no-interactive-interpreters` adds a rule that refuses to start those",
+            }],
+            _ => &[],
+        }
+    }
+
+    /// Returns why no deny is known to hold in this version of the agent; `None` if nothing speaks against it.
+    pub fn unguarded_version(self, version: &str) -> Option<&'static str> {
+        let major: u64 = version.split('.').next()?.parse().ok()?;
+        let is_second = major >= 2 || major == 0 && version.contains("beta");
+        (self == Host::Opencode && is_second).then_some(
+            "opencode 2 has another plugin interface, and the plugin for it has not been tried with a real opencode 2",
+        )
     }
 
     /// Returns the agent that started this process, judging by the payload and the environment.

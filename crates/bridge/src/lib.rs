@@ -26,7 +26,9 @@ pub use dialect::{
     ArgumentWriteBack, EventView, HostDialect, HostEvent, HostResponse, HostSession, HostVerdict, NativeTool,
     PayloadError, Ruling, ToolRecognition, VerdictDowngrade,
 };
-pub use host::{FailClosedSupport, FailClosedValue, HOSTS, Host, HostEventInfo, HostInfo, TimeoutPolicy, TimeoutUnit};
+pub use host::{
+    BlindSpot, FailClosedSupport, FailClosedValue, HOSTS, Host, HostEventInfo, HostInfo, TimeoutPolicy, TimeoutUnit,
+};
 pub use missing_capability::{MissingCapability, missing_capabilities};
 
 impl Host {

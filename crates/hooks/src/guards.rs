@@ -5,6 +5,7 @@ pub(crate) mod trust_gate;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
@@ -26,6 +27,13 @@ pub struct RequiredHook {
     pub required_by: Source,
     /// The location of the entry.
     pub location: FileLocation,
+}
+
+impl RequiredHook {
+    /// Whether the entry is `*`, which requires every hook of its own layer that the event waits for.
+    pub fn is_wildcard(&self) -> bool {
+        self.name == "*"
+    }
 }
 
 /// A hook that was declared as a guard, or required, and could not be loaded because its declaration is wrong.
@@ -166,6 +174,12 @@ impl Registry {
         self.guards().next().is_some() || self.required().next().is_some() || !self.lost_guards().is_empty()
     }
 
+    /// Whether `*` in the hook's own layer makes it a guard.
+    pub(crate) fn is_required_by_wildcard(&self, hook: &Hook) -> bool {
+        let mut wildcards = self.required().filter(|one| one.is_wildcard());
+        hook.role != HookRole::Background && wildcards.any(|one| one.required_by == hook.source)
+    }
+
     /// The hooks that are guards.
     pub fn guards(&self) -> impl Iterator<Item = &Hook> {
         self.hooks().iter().map(AsRef::as_ref).filter(|hook: &&Hook| hook.is_guard())
@@ -176,10 +190,11 @@ impl Registry {
     /// The caller remembers them for later runs, in which the file may be unreadable.
     pub fn guards_in_file(&self, file: &Path) -> Vec<(String, usize)> {
         let here = |place: &&FileLocation| *place.file == *file;
-        let declared = self.hooks().iter().filter(|hook| hook.role == HookRole::Guard);
+        let is_declared = |hook: &&Arc<Hook>| hook.role == HookRole::Guard || self.is_required_by_wildcard(hook);
+        let declared = self.hooks().iter().filter(is_declared);
         let declared = declared.filter_map(|hook| Some((hook.id(), hook.location.as_ref().filter(here)?.line)));
-        let required =
-            self.required().filter(|one| here(&&one.location)).map(|one| (one.name.as_str(), one.location.line));
+        let required = self.required().filter(|one| !one.is_wildcard() && here(&&one.location));
+        let required = required.map(|one| (one.name.as_str(), one.location.line));
         let lost = self
             .lost_guards()
             .iter()
@@ -205,7 +220,10 @@ impl Registry {
             UnarmedGuard::new(&lost.name, Some(&lost.location), UnarmedReason::Broken(lost.problem.clone()))
         };
         found.extend(self.lost_guards().iter().map(broken));
-        for required in self.required().filter(|required| self.hooks().iter().all(|hook| hook.id() != required.name)) {
+        let is_missing = |required: &&RequiredHook| {
+            !required.is_wildcard() && self.hooks().iter().all(|hook| hook.id() != required.name)
+        };
+        for required in self.required().filter(is_missing) {
             let why = UnarmedReason::Missing(required.required_by.clone());
             found.push(UnarmedGuard::new(&required.name, Some(&required.location), why));
         }

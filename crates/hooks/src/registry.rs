@@ -155,8 +155,12 @@ impl Registry {
         if names.is_empty() {
             return;
         }
+        let by_wildcard: Vec<bool> = self.hooks.iter().map(|hook| self.is_required_by_wildcard(hook)).collect();
         let mut problems = Vec::new();
-        for hook in self.hooks.iter_mut().filter(|hook| !hook.required && names.contains(hook.id())) {
+        for (hook, by_wildcard) in self.hooks.iter_mut().zip(by_wildcard) {
+            if hook.required || !by_wildcard && !names.contains(hook.id()) {
+                continue;
+            }
             if let (HookRole::Background, Some(place)) = (hook.role, &hook.location) {
                 let text = format!("`{}` is required, so it can't run in the background", hook.id());
                 problems.push(Diagnostic::about_location(Severity::Error, place, text).help("remove `async`"));

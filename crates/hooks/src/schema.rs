@@ -382,7 +382,7 @@ struct HooksConfigSchema {
     notifications: Option<bool>,
     /// What counts when a hook fails.
     on_error: Option<OnErrorSchema>,
-    /// Names of hooks that must be there and are guards; the lists of all layers are added up.
+    /// Names of hooks that must be there and are guards, `*` for all hooks of the layer; the lists of all layers are added up.
     required: Option<Vec<String>>,
     /// How often in a row AfterAgent hooks may demand a retry; 5 if not set.
     max_agent_retries: Option<u32>,

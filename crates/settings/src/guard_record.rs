@@ -1,14 +1,13 @@
 //! Records on disk which guards each settings file declared when it was last read. With the record, guards are known
 //! even if their file can't be read any more or is not trusted. The session decides what follows from that.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use hookwright_disk::{FilePrivacy, SymlinkPolicy};
-use hookwright_hooks::{
-    Diagnostic, FailureAction, Hook, Layer, Registry, Severity, UnarmedGuard, UnarmedReason, parse_layer,
-};
+use hookwright_hooks::{Diagnostic, Hook, Layer, Registry, Severity, UnarmedGuard, UnarmedReason, parse_layer};
 use serde::{Deserialize, Serialize};
 
 use crate::edit::{self, EditError};
@@ -19,17 +18,19 @@ use crate::notice::Notice;
 use crate::paths::ConfigPaths;
 
 impl LoadedConfig {
-    /// Returns the project's hooks that block on failure but do not run, because the folder is not trusted. Guards
-    /// are not among them: they are listed as unarmed guards.
-    pub fn untrusted_blocking_hooks(&self) -> Vec<Hook> {
+    /// Returns the project's hooks that do not run because the folder is not trusted. Guards are not among them: they
+    /// are listed as unarmed guards.
+    pub fn untrusted_project_hooks(&self) -> Vec<Hook> {
         let left_out = self.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
-        let blocks = |hook: &Hook| hook.on_error.configured().any(|(_, action)| action == FailureAction::Block);
-        left_out
-            .filter_map(|file| Some((file, read_text(&file.path).ok()??)))
-            .flat_map(|(file, text)| parse_layer(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
-            .filter(|hook| blocks(hook) && !hook.is_guard())
-            .collect()
+        let registry = registry_of_files(left_out);
+        registry.hooks().iter().filter(|hook| !hook.is_guard()).map(|hook| Hook::clone(hook)).collect()
     }
+}
+
+/// Reads the hooks of these files, whatever their state, as one registry. A file that can't be read adds none.
+fn registry_of_files<'f>(files: impl Iterator<Item = &'f SettingsFile>) -> Registry {
+    let texts = files.filter_map(|file| Some((file, read_text(&file.path).ok()??)));
+    Registry::new(texts.map(|(file, text)| parse_layer(&Layer::new(file.source.clone(), &file.path, &text))).collect())
 }
 
 /// The recorded guards.
@@ -132,11 +133,14 @@ impl GuardRecord {
 
     /// Returns the guards of files that can't be read or are not trusted.
     pub(crate) fn unarmed_guards(&self, files: &[SettingsFile]) -> Vec<UnarmedGuard> {
+        let untrusted = || files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
+        // One registry for all files: `required` in one file is about the hooks of the others, too.
+        let declared = LazyCell::new(|| registry_of_files(untrusted()));
         files
             .iter()
             .flat_map(|file| match file.state {
                 SettingsFileState::Broken => self.as_unarmed(&file.path, &UnarmedReason::FileBroken),
-                SettingsFileState::Untrusted => self.untrusted_guards(file),
+                SettingsFileState::Untrusted => self.untrusted_guards(file, &declared),
                 SettingsFileState::Missing if self.is_relevant(file) && is_dangling(&file.path) => {
                     self.as_unarmed(&file.path, &UnarmedReason::FileBroken)
                 }
@@ -171,12 +175,8 @@ impl GuardRecord {
     }
 
     /// Returns the guards in an untrusted file; the recorded ones if it has none or can't be read.
-    fn untrusted_guards(&self, file: &SettingsFile) -> Vec<UnarmedGuard> {
-        let Ok(Some(text)) = read_text(&file.path) else {
-            return self.as_unarmed(&file.path, &UnarmedReason::FolderUntrusted);
-        };
-        let declared = parse_layer(&Layer::new(file.source.clone(), &file.path, &text));
-        let now = RecordedGuard::from_registry(&Registry::new(vec![declared]), &file.path);
+    fn untrusted_guards(&self, file: &SettingsFile, declared: &Registry) -> Vec<UnarmedGuard> {
+        let now = RecordedGuard::from_registry(declared, &file.path);
         let held = if now.is_empty() { self.guards_in(&file.path).to_vec() } else { now };
         GuardRecord { files: BTreeMap::from([(path_key(&file.path), held)]), ..GuardRecord::default() }
             .as_unarmed(&file.path, &UnarmedReason::FolderUntrusted)

@@ -10,6 +10,7 @@ mod batch;
 pub mod behaviour;
 pub mod case;
 mod driver;
+pub mod guard_trial;
 mod limit;
 pub mod live;
 pub mod mock_model;
@@ -17,6 +18,7 @@ mod record;
 
 pub use behaviour::{BEHAVIOURS, Behaviour, HookIntent};
 pub use case::{CallOutcome, HookWiring, TrialAgent, TrialCase, TrialError, TrialLimits, TrialObservation};
+pub use guard_trial::{GuardObservation, GuardTrial, run_guard_trial};
 pub use limit::known_limit;
 pub use live::{LiveReport, LiveRow, LiveTrial, run_live_trial};
 pub use record::record_payloads;

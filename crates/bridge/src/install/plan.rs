@@ -7,7 +7,7 @@ use hookwright_settings::edit::{self, EditError, json_splice};
 use hookwright_settings::{ProcessEnv, WriteError, read_settings_file, resolves_inside};
 
 use super::entry::EntryProgram;
-use super::settings_text::{self, HookFileLayout, HostWiring};
+use super::settings_text::{self, HostWiring};
 use super::target::{InstallScope, InstallTarget};
 use crate::host::Host;
 
@@ -35,8 +35,9 @@ impl InstallPlan {
 }
 
 impl InstallTarget {
-    /// Returns the file that holds a host's entries, or that they would be installed in.
-    pub fn locate(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> InstallTarget {
+    /// Returns the file that holds a host's entries, or that they would be installed in; `None` if the host has no such
+    /// file for that scope.
+    pub fn locate(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> Option<InstallTarget> {
         let mut candidates = InstallTarget::candidates(host, scope, world, project);
         let counts = |target: &InstallTarget| match read_target(target) {
             Ok(None) => false,
@@ -48,7 +49,7 @@ impl InstallTarget {
             Ok(Some(_)) | Err(_) => true,
         };
         let at = if candidates.len() == 1 { 0 } else { candidates.iter().position(counts).unwrap_or(0) };
-        candidates.swap_remove(at)
+        (at < candidates.len()).then(|| candidates.swap_remove(at))
     }
 }
 
@@ -93,7 +94,7 @@ pub fn plan_uninstall(target: &InstallTarget) -> Result<InstallPlan, EditError> 
     // A symbolic link is the user's arrangement, so its file stays, without Hookwright's entries.
     let is_link = target.file.symlink_metadata().is_ok_and(|found| found.is_symlink());
     let new = match new {
-        None if old.is_some() && is_link && target.layout != HookFileLayout::Plugin => Some("{}\n".to_owned()),
+        None if old.is_some() && is_link && target.layout.is_json() => Some("{}\n".to_owned()),
         new => new,
     };
     Ok(InstallPlan { target: target.clone(), old, new })
@@ -133,7 +134,7 @@ pub fn apply(plan: &InstallPlan) -> Result<bool, EditError> {
 
 /// Refuses a project's settings file that resolves to a path outside the project.
 fn check_inside_project(target: &InstallTarget) -> Result<(), EditError> {
-    if target.scope == InstallScope::User || resolves_inside(&target.project, &target.file) {
+    if target.scope != InstallScope::Project || resolves_inside(&target.project, &target.file) {
         return Ok(());
     }
     let real: PathBuf = target.file.canonicalize().unwrap_or_else(|_| target.file.clone());

@@ -79,6 +79,7 @@ function wrapped(context) {
   return "\n\n<hook_context>" + escaped + "</hook_context>"
 }
 
+// The plugin for opencode 1.
 export const Hookwright = async ({ directory, worktree, client }) => {
   const folders = [directory, worktree].filter((folder) => folder)
   // The arguments of calls that run, and the last answer of each session: what later events do not carry themselves.
@@ -166,3 +167,59 @@ export const Hookwright = async ({ directory, worktree, client }) => {
     },
   }
 }
+
+// Tools that have another name in opencode 2.
+const FORMER_NAMES = { shell: "bash", subagent: "task" }
+
+function resultText(content) {
+  if (typeof content === "string") return content
+  return (Array.isArray(content) ? content : []).map((part) => part?.text ?? "").join("\n")
+}
+
+// The plugin for opencode 2. Opencode 1 calls this as well, with a context that has no tools: there the function above
+// does the work.
+async function setup(context) {
+  if (typeof context?.tool?.hook !== "function") return
+  const folders = [context.location?.directory ?? process.cwd()]
+  const call = (event) => ({
+    session_id: event.sessionID,
+    tool_use_id: event.id,
+    tool_name: FORMER_NAMES[event.tool] ?? event.tool,
+    tool_input: event.input ?? {},
+  })
+
+  await context.tool.hook("execute.before", async (event) => {
+    const answer = await ask("tool.execute.before", folders, call(event))
+    if (answer.decision !== "allow") throw new Error(answer.reason)
+    if (answer.args) event.input = answer.args
+  })
+
+  await context.tool.hook("execute.after", async (event) => {
+    if (event.status !== "completed") return
+    const text = resultText(event.result?.content)
+    const fields = { ...call(event), tool_response: { output: text } }
+    const answer = await ask("tool.execute.after", folders, fields)
+    if (answer.decision !== "allow") event.result = { content: answer.reason }
+    if (answer.context) {
+      const told = answer.decision === "allow" ? text : answer.reason
+      event.result = { ...event.result, content: told + wrapped(answer.context) }
+    }
+  })
+
+  // A second gate for commands: a permission that is denied holds whatever becomes of an error above.
+  if (typeof context.permission?.hook === "function") {
+    await context.permission.hook("evaluate", async (event) => {
+      if (event.effect === "deny" || !["shell", "bash"].includes(event.action)) return
+      const command = event.metadata?.command ?? (event.resources ?? []).join("\n")
+      const answer = await ask("tool.execute.before", folders, {
+        session_id: event.sessionID,
+        tool_name: "bash",
+        tool_input: { command },
+      })
+      if (answer.decision !== "allow") event.effect = "deny"
+    })
+  }
+}
+
+// Opencode 1 calls `server`, opencode 2 calls `setup`.
+export default { id: "hookwright", server: Hookwright, setup }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::entry::{EntryProgram, entry_json, wired_events};
 use super::plugin;
+use super::requirements;
 use super::target::InstallTarget;
 use crate::host::{Host, HostEventInfo};
 
@@ -25,6 +26,8 @@ pub enum HookFileLayout {
     Named,
     /// A JavaScript plugin, generated as a whole.
     Plugin,
+    /// Codex's `requirements.toml`, with the entries in a block of their own.
+    Requirements,
 }
 
 impl HookFileLayout {
@@ -33,8 +36,13 @@ impl HookFileLayout {
         match self {
             HookFileLayout::Groups | HookFileLayout::Flat => Some("hooks"),
             HookFileLayout::Named => Some("hookwright"),
-            HookFileLayout::Bare | HookFileLayout::Plugin => None,
+            HookFileLayout::Bare | HookFileLayout::Plugin | HookFileLayout::Requirements => None,
         }
+    }
+
+    /// Returns whether the file is JSON.
+    pub fn is_json(self) -> bool {
+        !matches!(self, HookFileLayout::Plugin | HookFileLayout::Requirements)
     }
 }
 
@@ -123,6 +131,9 @@ pub fn read_wiring(target: &InstallTarget, text: &str) -> Result<HostWiring, Edi
     if target.layout == HookFileLayout::Plugin {
         return Ok(plugin::read_wiring(text));
     }
+    if target.layout == HookFileLayout::Requirements {
+        return Ok(requirements::read_wiring(target.host, text));
+    }
     let (_, body) = split_bom(text);
     if body.trim().is_empty() {
         return Ok(HostWiring {
@@ -152,6 +163,9 @@ pub fn with_entries(target: &InstallTarget, old: &str, caller: &EntryProgram) ->
     if target.layout == HookFileLayout::Plugin {
         return plugin::with_entries(&target.file, old, caller);
     }
+    if target.layout == HookFileLayout::Requirements {
+        return requirements::with_entries(target, old, caller);
+    }
     let (mark, body) = split_bom(old);
     if body.trim().is_empty() {
         return Ok(json_splice::render_document(&new_file_json(target, caller)));
@@ -178,6 +192,9 @@ pub fn with_entries(target: &InstallTarget, old: &str, caller: &EntryProgram) ->
 pub fn without_entries(target: &InstallTarget, old: &str) -> Result<Option<String>, EditError> {
     if target.layout == HookFileLayout::Plugin {
         return plugin::without_entries(&target.file, old);
+    }
+    if target.layout == HookFileLayout::Requirements {
+        return Ok(requirements::without_entries(old));
     }
     let (mark, body) = split_bom(old);
     if body.trim().is_empty() {
@@ -331,7 +348,9 @@ fn entry_group(target: &InstallTarget, event: &HostEventInfo, caller: &EntryProg
     match target.layout {
         HookFileLayout::Named if about_tools => json!({"matcher": "*", "hooks": [entry]}),
         HookFileLayout::Flat | HookFileLayout::Named => entry,
-        HookFileLayout::Groups | HookFileLayout::Bare | HookFileLayout::Plugin => json!({"hooks": [entry]}),
+        HookFileLayout::Groups | HookFileLayout::Bare | HookFileLayout::Plugin | HookFileLayout::Requirements => {
+            json!({"hooks": [entry]})
+        }
     }
 }
 

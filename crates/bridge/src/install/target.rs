@@ -15,6 +15,8 @@ pub enum InstallScope {
     User,
     /// A project's settings, for all who work on it.
     Project,
+    /// The machine's settings, for all of its users, who can't switch them off.
+    Machine,
 }
 
 impl InstallScope {
@@ -23,6 +25,16 @@ impl InstallScope {
         match self {
             InstallScope::User => "user",
             InstallScope::Project => "project",
+            InstallScope::Machine => "machine",
+        }
+    }
+
+    /// Returns whose settings these are, for messages.
+    pub fn owner(self) -> &'static str {
+        match self {
+            InstallScope::User => "the user's",
+            InstallScope::Project => "the project's",
+            InstallScope::Machine => "the machine's",
         }
     }
 }
@@ -32,7 +44,7 @@ impl InstallScope {
 pub struct InstallTarget {
     /// The host that reads the file.
     pub host: Host,
-    /// Whether the file is the user's or a project's.
+    /// Whether the file is the user's, a project's or the machine's.
     pub scope: InstallScope,
     /// The path of the file.
     pub file: PathBuf,
@@ -43,10 +55,16 @@ pub struct InstallTarget {
 }
 
 impl InstallTarget {
-    /// Returns the files that can hold a host's entries, the preferred one first.
+    /// Returns the files that can hold a host's entries, the preferred one first. Empty for the machine's settings of a
+    /// host that has none.
     ///
     /// If only a later file exists, the host may be reading that, and creating the first would disable it.
     pub fn candidates(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> Vec<InstallTarget> {
+        if scope == InstallScope::Machine {
+            let file = machine_file(host, world);
+            let target = |(file, layout)| InstallTarget { host, scope, file, layout, project: project.to_owned() };
+            return file.map(target).into_iter().collect();
+        }
         let base = settings_dir(host, scope, world, project);
         let target = |file: &str, shape: HookFileLayout| {
             let project = project.to_owned();
@@ -70,7 +88,7 @@ impl InstallTarget {
 }
 
 /// Returns the folder that a host keeps its settings in.
-fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> PathBuf {
+pub(super) fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &Path) -> PathBuf {
     let home = world.home.clone().unwrap_or_else(|| PathBuf::from("/nonexistent"));
     let named = |variable: &str| world.var(variable).filter(|value| !value.is_empty()).map(|path| world.cwd.join(path));
     let (in_project, in_home, instead) = match host {
@@ -89,8 +107,34 @@ fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, project: &P
     };
     match scope {
         InstallScope::Project => project.join(in_project),
-        InstallScope::User => instead.unwrap_or_else(|| home.join(in_home)),
+        InstallScope::User | InstallScope::Machine => instead.unwrap_or_else(|| home.join(in_home)),
     }
+}
+
+/// The variable that names another root directory for the machine's settings, for tests.
+pub const MACHINE_ROOT_VARIABLE: &str = "HOOKWRIGHT_MACHINE_ROOT";
+
+/// Returns the file of the machine's settings that a host documents, and its structure.
+fn machine_file(host: Host, world: &ProcessEnv) -> Option<(PathBuf, HookFileLayout)> {
+    let is_macos = cfg!(target_os = "macos");
+    let (linux, macos, layout) = match host {
+        Host::ClaudeCode => ("etc/claude-code", "ClaudeCode", ("managed-settings.json", HookFileLayout::Groups)),
+        Host::Codex => ("etc/codex", "", ("requirements.toml", HookFileLayout::Requirements)),
+        Host::Copilot if !is_macos => ("etc/github-copilot/policy.d", "", ("hookwright.json", HookFileLayout::Flat)),
+        Host::Cursor => ("etc/cursor", "Cursor", ("hooks.json", HookFileLayout::Flat)),
+        Host::Droid => ("etc/factory", "Factory", ("settings.json", HookFileLayout::Groups)),
+        // Hookwright reads the same file as its own system settings.
+        Host::GeminiCli => return Some((ConfigPaths::new(world).system_settings, HookFileLayout::Groups)),
+        Host::Copilot | Host::Qwen | Host::Grok | Host::Antigravity | Host::Opencode => return None,
+    };
+    let (name, layout) = layout;
+    let root = world.var(MACHINE_ROOT_VARIABLE).map(PathBuf::from).filter(|root| root.is_absolute());
+    let root = root.unwrap_or_else(|| PathBuf::from("/"));
+    let folder = match is_macos && !macos.is_empty() {
+        true => root.join("Library/Application Support").join(macos),
+        false => root.join(linux),
+    };
+    (cfg!(unix)).then(|| (folder.join(name), layout))
 }
 
 /// Returns the folder in the user's home whose existence shows that a host has been used.

@@ -221,7 +221,7 @@ fn a_file_changed_since_the_plan_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     let world = world(&home);
-    let target = InstallTarget::locate(Host::Codex, InstallScope::User, &world, &home);
+    let target = InstallTarget::locate(Host::Codex, InstallScope::User, &world, &home).unwrap();
     let plan = plan_install(&target, &absolute_program()).unwrap();
     assert!(plan.old.is_none());
     assert!(apply(&plan).unwrap());
@@ -244,7 +244,7 @@ fn droid_target_is_the_file_it_reads() {
     let home = folder.path().canonicalize().unwrap();
     let world = world(&home);
     let name = || {
-        let target = InstallTarget::locate(Host::Droid, InstallScope::User, &world, &home);
+        let target = InstallTarget::locate(Host::Droid, InstallScope::User, &world, &home).unwrap();
         (target.file.strip_prefix(&home).unwrap().to_owned(), target.layout)
     };
     std::fs::create_dir_all(home.join(".factory/hooks")).unwrap();
@@ -264,7 +264,7 @@ fn codex_trust_records_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let home = folder.path().canonicalize().unwrap();
     let world = world(&home);
-    let target = InstallTarget::locate(Host::Codex, InstallScope::User, &world, &home);
+    let target = InstallTarget::locate(Host::Codex, InstallScope::User, &world, &home).unwrap();
     apply(&plan_install(&target, &absolute_program()).unwrap()).unwrap();
     let found = load_wiring(&target).unwrap();
     assert_eq!(read_trust(&target, &found, &world), HostTrust::No);

@@ -42,6 +42,8 @@ impl HostTrust {
 /// Returns the step that the user must take in the host so that the entries run.
 pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str> {
     match (host, scope) {
+        // The administrator's entries need no trust of the user's.
+        (_, InstallScope::Machine) => None,
         (Host::Codex, InstallScope::User) => {
             Some("start codex and trust the entries in `/hooks`: until then it skips them silently")
         }
@@ -76,6 +78,7 @@ pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEn
         if trusted == Some(true) { HostTrust::Yes } else { HostTrust::No }
     };
     match (target.host, target.scope) {
+        (_, InstallScope::Machine) => HostTrust::NotAsked,
         (Host::Codex, _) => codex_trust(target, wiring, world),
         (Host::ClaudeCode, InstallScope::Project) => {
             let file = match world.var("CLAUDE_CONFIG_DIR").filter(|folder| !folder.is_empty()) {
@@ -115,7 +118,9 @@ pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEn
         (Host::ClaudeCode | Host::Copilot | Host::GeminiCli | Host::Qwen | Host::Grok, InstallScope::User) => {
             HostTrust::NotAsked
         }
-        (Host::Cursor | Host::Droid | Host::Antigravity | Host::Opencode, _) => HostTrust::Unknown,
+        // Droid and opencode were seen to run the user's entries in a fresh home; opencode knows no trust at all.
+        (Host::Droid, InstallScope::User) | (Host::Opencode, _) => HostTrust::NotAsked,
+        (Host::Cursor | Host::Droid | Host::Antigravity, _) => HostTrust::Unknown,
     }
 }
 
@@ -199,7 +204,7 @@ pub(super) fn codex_trust_record(target: &InstallTarget, found: &super::settings
     format!("[hooks.state.\"{}:{event}:{group}:{index}\"]\ntrusted_hash = \"{hash}\"\n", target.file.display())
 }
 
-fn read_json(file: &Path) -> Option<Value> {
+pub(super) fn read_json(file: &Path) -> Option<Value> {
     let text = hookwright_settings::read_settings_file(file).ok()??;
     let text = text.trim_start_matches('\u{feff}');
     let parsed = hookwright_settings::edit::json_splice::parse_tree(file, text).ok()?;

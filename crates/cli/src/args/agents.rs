@@ -21,21 +21,21 @@ pub(crate) struct AgentsArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
-    /// List the agents found here: version, wired or not, trusted by the agent or not, last verified.
+    /// List the agents found here: version, wired or not, trusted by the agent or not, last tried, guarded or not.
     #[command(after_help = "Examples:\n  hookwright agents list\n  hookwright agents list --json")]
     List {
         /// Print the result as JSON.
         #[arg(long)]
         json: bool,
     },
-    /// Make an agent run your hooks: writes one entry per event into its settings; shows the change and asks first.
+    /// Make agents run your hooks: writes one entry per event into their settings; says what it will do and asks first.
     #[command(
-        after_help = "Entries in your own settings call this program by its full path. Entries in a project's\nsettings (--project) are shared, so they call `hookwright` by name: on a machine without it,\nevery call is refused with a message that says so. The last lines of the output say what\nyou still have to confirm in the agent itself.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install codex --project --dry-run\n  hookwright agents install cursor --yes"
+        after_help = "Entries in your own settings call this program by its full path. Entries in a project's\nsettings (--project) are shared, so they call `hookwright` by name: on a machine without it,\nevery call is refused with a message that says so. The last lines of the output say what\nyou still have to confirm in the agent itself.\n\nExamples:\n  hookwright agents install claude-code\n  hookwright agents install claude-code codex --diff\n  hookwright agents install codex --project --dry-run\n  hookwright agents install all --yes\n  sudo hookwright agents install claude-code --machine"
     )]
     Install(AgentInstallArgs),
-    /// Remove Hookwright's entries from an agent's settings, and nothing else; shows the change and asks first.
+    /// Remove Hookwright's entries from agents' settings, and nothing else; says what it will do and asks first.
     #[command(
-        after_help = "Examples:\n  hookwright agents uninstall claude-code\n  hookwright agents uninstall codex --project --yes"
+        after_help = "Examples:\n  hookwright agents uninstall claude-code\n  hookwright agents uninstall codex --project --yes\n  hookwright agents uninstall all"
     )]
     Uninstall(AgentInstallArgs),
     /// Explain which of your hooks an agent limits, and how.
@@ -52,16 +52,15 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check that an agent really calls Hookwright: exit 1 if something is wrong.
+    /// Check that agents really call Hookwright and that a guard's deny would hold: exit 1 if something is missing.
     #[command(
-        after_help = "Examples:\n  hookwright agents doctor codex\n  hookwright agents doctor claude-code --live"
+        after_help = "Examples:\n  hookwright agents doctor\n  hookwright agents doctor codex\n  hookwright agents doctor claude-code --live"
     )]
     Doctor {
-        /// The agent's name.
-        #[arg(value_parser = host_parser())]
-        agent: Host,
-        /// Also run the agent's own program against a fake model and check whether a deny holds. Needs no key, takes half a
-        /// minute, and runs in a temporary home and project.
+        #[command(flatten)]
+        agents: AgentNames,
+        /// Also run the agent's own program against a fake model and check whether a deny holds: of trial hooks, and of your
+        /// own guards. Needs no key, takes a minute at most, and runs in a temporary home and project.
         #[arg(long)]
         live: bool,
         /// Print the result as JSON.
@@ -99,13 +98,19 @@ pub(crate) struct AgentTraceArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AgentInstallArgs {
-    /// The agent's name.
-    #[arg(value_parser = host_parser())]
-    pub(crate) agent: Host,
+    /// The agents' names, or `all` for those that are on this machine.
+    #[arg(value_name = "AGENT", required = true, value_parser = host_selection_parser())]
+    names: Vec<HostSelection>,
     /// Change the agent's user settings, for all projects (the default); `--project` changes the project's.
     #[arg(long, conflicts_with = "project")]
     pub(crate) user: bool,
-    /// Only show what would change.
+    /// Change the machine's settings, which its users can't switch off; needs the administrator's rights.
+    #[arg(long, conflicts_with_all = ["project", "user"])]
+    pub(crate) machine: bool,
+    /// Show the change as a diff.
+    #[arg(long)]
+    pub(crate) diff: bool,
+    /// Only show what would change, as a diff.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Make the change without asking.
@@ -113,13 +118,62 @@ pub(crate) struct AgentInstallArgs {
     pub(crate) yes: bool,
 }
 
+/// Agents by name, or `all`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AgentNames {
+    /// The agents' names; without one, or with `all`, all agents that call Hookwright.
+    #[arg(value_name = "AGENT", value_parser = host_selection_parser())]
+    names: Vec<HostSelection>,
+}
+
+impl AgentNames {
+    /// Returns the named agents, each once; none if none is named, or `all`.
+    pub(crate) fn hosts(&self) -> Vec<Host> {
+        named_hosts(&self.names).unwrap_or_default()
+    }
+}
+
+impl AgentInstallArgs {
+    /// Returns the named agents, each once; `None` for `all`.
+    pub(crate) fn hosts(&self) -> Option<Vec<Host>> {
+        named_hosts(&self.names)
+    }
+}
+
+/// Returns the named agents, each once, in the order of the table; `None` for `all`.
+fn named_hosts(names: &[HostSelection]) -> Option<Vec<Host>> {
+    let is_named = |host: &Host| names.contains(&HostSelection::One(*host));
+    (!names.contains(&HostSelection::All)).then(|| Host::all().filter(is_named).collect())
+}
+
+/// One agent, or all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HostSelection {
+    All,
+    One(Host),
+}
+
+/// Parses the name of an agent, or `all`.
+fn host_selection_parser() -> impl clap::builder::TypedValueParser<Value = HostSelection> {
+    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+    let names = host_names().chain([PossibleValue::new("all")]);
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        "all" => Ok(HostSelection::All),
+        name => Host::from_name(name).map(HostSelection::One).ok_or("no such agent"),
+    })
+}
+
 /// Parses the name of an agent or one of its aliases.
 fn host_parser() -> impl clap::builder::TypedValueParser<Value = Host> {
-    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-    let names = Host::all().map(|host| {
+    use clap::builder::{PossibleValuesParser, TypedValueParser};
+    PossibleValuesParser::new(host_names()).try_map(|name| Host::from_name(&name).ok_or("no such agent"))
+}
+
+/// Returns the agents' names with their aliases.
+fn host_names() -> impl Iterator<Item = clap::builder::PossibleValue> {
+    Host::all().map(|host| {
         let others = ["claude", "gemini", "cursor-agent", "qwen-code", "agy"];
-        PossibleValue::new(host.name())
+        clap::builder::PossibleValue::new(host.name())
             .aliases(others.into_iter().filter(move |name| Host::from_name(name) == Some(host)))
-    });
-    PossibleValuesParser::new(names).try_map(|name| Host::from_name(&name).ok_or("no such agent"))
+    })
 }

@@ -1,6 +1,7 @@
 //! `hookwright bridge AGENT` as typed: by an agent, from an entry that `agents install` wrote.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -18,6 +19,9 @@ pub(crate) struct BridgeArgs {
     /// How many seconds the agent waits for the entry [default: the agent's own default].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(crate) deadline: Option<Duration>,
+    /// Record each decision as this file says, and refuse every tool call: for `agents doctor --live`.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) trial: Option<PathBuf>,
 }
 
 impl BridgeArgs {
@@ -27,7 +31,7 @@ impl BridgeArgs {
     pub(crate) fn parse_fast(words: impl Iterator<Item = OsString>) -> Option<BridgeArgs> {
         let mut words = words.map(|word| word.into_string().unwrap_or_default());
         words.next().filter(|word| word == "bridge")?;
-        let mut args = BridgeArgs { agent: parse_host(&words.next()?).ok()?, event: None, deadline: None };
+        let mut args = BridgeArgs { agent: parse_host(&words.next()?).ok()?, event: None, deadline: None, trial: None };
         loop {
             match words.next() {
                 None => return Some(args),

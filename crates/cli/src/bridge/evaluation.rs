@@ -9,8 +9,8 @@ use hookwright_agent::UntrustedChanges;
 use hookwright_agent::session::unarmed_in;
 use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostSession, HostVerdict, Ruling, ToolRecognition};
 use hookwright_hooks::{
-    AgentHost, AnyEvent, EventKind, Hook, HookCapability, HookEngine, HookState, MergedAnswer, OnUnknown, Outcome,
-    Registry, RunContext, RunLimits, RunReport, Session, Source, SubAgent, UnarmedGuard,
+    AgentHost, AnyEvent, EventKind, FailureAction, Hook, HookCapability, HookEngine, HookState, MergedAnswer,
+    OnUnknown, Outcome, Registry, RunContext, RunLimits, RunReport, Session, Source, SubAgent, UnarmedGuard,
 };
 use hookwright_settings::{
     LoadOptions, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load, record_guards,
@@ -107,7 +107,8 @@ fn evaluate_in_project(
         let profiles = merged.iter().flat_map(|one| one.confinements.iter().chain(&one.enforced));
         line.add_confinement(&profiles.flat_map(|one| one.profile.limits()).collect::<Vec<_>>());
     }
-    for words in &left_out {
+    let is_shown = host_event.is_gate() || host_event.kind() == Some(EventKind::SessionStart);
+    for words in left_out.iter().filter(|_| is_shown) {
         let message = verdict.message.get_or_insert_default();
         *message = if message.is_empty() { words.clone() } else { format!("{message}\n{words}") };
     }
@@ -118,7 +119,7 @@ fn evaluate_in_project(
         .iter()
         .flat_map(|outcome| &outcome.warnings)
         .map(|warning| format!("hookwright: {warning}"))
-        .chain(left_out.iter().map(|words| format!("hookwright: {words}")))
+        .chain(left_out.iter().filter(|_| is_shown).map(|words| format!("hookwright: {words}")))
         .collect();
     if written.stderr.is_empty() {
         written.stderr = warnings.join("\n");
@@ -215,22 +216,27 @@ pub(super) fn may_be_guarded(call: &BridgeRequest<'_>, row: Option<&HostEventInf
     guards(&nearest) || outer_projects(call, &session, &nearest).iter().any(guards)
 }
 
-/// Returns notes on hooks that would block this event on failure, and do not run because the folder is not trusted.
+/// Returns notes on hooks that would run on this event, and do not because the folder is not trusted; at the start of a
+/// session, on all of them.
 fn untrusted_hook_notes(host_event: &HostEvent, loaded: &LoadedConfig, ruling: Ruling) -> Vec<String> {
-    if ruling >= Ruling::Deny || !host_event.is_gate() {
+    if ruling >= Ruling::Deny || loaded.project.trust.is_trusted() {
         return Vec::new();
     }
+    let is_start = host_event.kind() == Some(EventKind::SessionStart);
     let is_for = |hook: &Hook| {
         let mut views = host_event.views.iter().filter(|view| view.event.kind() == hook.event);
         views.any(|view| view.event.subject().is_none_or(|subject| hook.matcher.matches(subject)))
     };
-    loaded.untrusted_blocking_hooks().iter().filter(|hook| is_for(hook)).map(untrusted_hook_note).collect()
+    let left_out = loaded.untrusted_project_hooks();
+    left_out.iter().filter(|hook| is_start || is_for(hook)).map(untrusted_hook_note).collect()
 }
 
 /// Says that a hook does not run because the folder is not trusted.
-pub(crate) fn untrusted_hook_note(hook: &Hook) -> String {
+fn untrusted_hook_note(hook: &Hook) -> String {
     let file = hook.location.as_ref().map(|place| format!(" of {}", place.file.display())).unwrap_or_default();
-    format!("hook {}{file} blocks when it fails, but does not run: the folder is not trusted", hook.id())
+    let blocks = hook.on_error.configured().any(|(_, action)| action == FailureAction::Block);
+    let which = if blocks { " blocks when it fails, but" } else { "" };
+    format!("hook {}{file}{which} does not run: the folder is not trusted", hook.id())
 }
 
 /// Whether the failure of some hook would block.
@@ -319,7 +325,10 @@ fn fire_views(
     if plans.iter().all(Option::is_none) {
         return Ok(Vec::new());
     }
-    announce_hooks(loaded);
+    // The user does not see what a trial announces.
+    if call.trial.is_none() {
+        announce_hooks(loaded);
+    }
     let runtime =
         crate::runtime::start_single_threaded().map_err(|error| format!("hookwright can't run hooks: {error:#}"))?;
     let context = run_context(host_event);

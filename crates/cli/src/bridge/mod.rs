@@ -12,8 +12,7 @@ mod evaluation;
 mod project_root;
 mod stdin;
 mod trace;
-
-pub(crate) use evaluation::untrusted_hook_note;
+mod trial;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,6 +28,7 @@ use hookwright_settings::{ConfigPaths, ProcessEnv};
 use crate::args::BridgeArgs;
 use crate::{exit, output, runtime};
 use trace::BridgeTraceLine;
+use trial::TrialMode;
 
 /// One call of the bridge.
 pub(crate) struct BridgeRequest<'a> {
@@ -40,6 +40,8 @@ pub(crate) struct BridgeRequest<'a> {
     /// How long the agent waits, if the entry says.
     pub(crate) host_timeout: Option<Duration>,
     progress: &'a EvaluationProgress,
+    /// The live trial that this call is a part of.
+    pub(crate) trial: Option<&'a TrialMode>,
 }
 
 /// Progress of the evaluation, for the thread that keeps the deadline.
@@ -123,6 +125,16 @@ fn answer_event(
     progress: &EvaluationProgress,
     answered: &Sender<u8>,
 ) {
+    let trial = match args.trial.as_deref().map(TrialMode::read).transpose() {
+        Ok(trial) => trial,
+        // Without its file, a trial would not be told from a real call.
+        Err(_) if !progress.claim() => return,
+        Err(error) => {
+            let written = args.agent.dialect().write_refusal(args.agent, None, &format!("{error:#}"));
+            let _ = answered.send(print_response(&written));
+            return;
+        }
+    };
     let call = BridgeRequest {
         host: args.agent,
         entry_event: args.event.as_deref(),
@@ -130,15 +142,22 @@ fn answer_event(
         started,
         host_timeout: args.deadline,
         progress,
+        trial: trial.as_ref(),
     };
     let reply = catch_unwind(AssertUnwindSafe(|| answer_call(&call))).unwrap_or_else(|_| {
         refusal(&call, call.entry_event_row(), "hookwright had an internal error; no hook could judge this".to_owned())
     });
+    let reply = match call.trial {
+        Some(trial) => trial.record_and_refuse(&call, reply),
+        None => reply,
+    };
     if !progress.claim() {
         return;
     }
     let _ = answered.send(print_response(&reply.response));
-    trace::append_line(&ConfigPaths::new(world), &call, reply);
+    if call.trial.is_none() {
+        trace::append_line(&ConfigPaths::new(world), &call, reply);
+    }
 }
 
 /// Refuses an event whose evaluation has not ended; returns the exit code.
@@ -151,7 +170,8 @@ fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, s
     let keep = move || {
         let world = ProcessEnv::from_process();
         let (host, entry_event, host_timeout) = (args.agent, args.event.as_deref(), args.deadline);
-        let call = BridgeRequest { host, entry_event, world: &world, started, host_timeout, progress: &progress };
+        let progress = &progress;
+        let call = BridgeRequest { host, entry_event, world: &world, started, host_timeout, progress, trial: None };
         trace::append_line(
             &ConfigPaths::new(&world),
             &call,
@@ -166,7 +186,9 @@ fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, s
 }
 
 fn answer_call(call: &BridgeRequest<'_>) -> BridgeReply {
-    let mut payload = match stdin::read(call.deadline(call.entry_event_row())).and_then(|bytes| payload::read(&bytes)) {
+    let bytes = stdin::read(call.deadline(call.entry_event_row()));
+    let bytes = bytes.map(|bytes| call.trial.map_or_else(|| bytes.clone(), |trial| trial.translate_paths(&bytes)));
+    let mut payload = match bytes.and_then(|bytes| payload::read(&bytes)) {
         Ok(payload) => payload,
         Err(error) => return answer_unreadable(call, &error),
     };
@@ -180,6 +202,9 @@ fn answer_call(call: &BridgeRequest<'_>) -> BridgeReply {
                 let _ = call.progress.row.set(row);
             }
             let host_event = with_host_details(call, host_event);
+            if call.trial.is_some() && !trial::is_tried(&host_event) {
+                return trial::pass_untried(call, &host_event);
+            }
             evaluation::evaluate_event(call, &host_event)
         }
         Err(error) => answer_unreadable(call, &error),

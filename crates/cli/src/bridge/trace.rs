@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use hookwright_bridge::{Host, HostEvent, Ruling, VerdictDowngrade};
-use hookwright_hooks::{HookCapability, RunReport};
+use hookwright_hooks::{EventKind, HookCapability, RunReport};
 use hookwright_settings::{ConfigPaths, Secrets};
 use serde_json::{Map, Value, json};
 
@@ -43,6 +43,11 @@ impl BridgeTraceLine {
 
     fn set(&mut self, key: &str, value: impl Into<Value>) {
         self.fields.insert(key.to_owned(), value.into());
+    }
+
+    /// Whether the line is about an event of this kind.
+    pub(super) fn is_about(&self, kind: EventKind) -> bool {
+        self.fields.get("as").and_then(Value::as_str) == Some(kind.name())
     }
 
     /// Adds the event's own fields.
@@ -125,6 +130,14 @@ fn millis(duration: Duration) -> f64 {
 
 /// Appends a line to the trace file. A line that can't be written is lost, because the trace decides nothing.
 pub(super) fn append_line(paths: &ConfigPaths, call: &BridgeRequest<'_>, reply: BridgeReply) {
+    let line = build_line(paths, call, reply);
+    if let Ok(file) = LogFile::open(&paths.bridge_trace) {
+        file.write(&format!("{line}\n"));
+    }
+}
+
+/// Returns the whole line, without secrets.
+pub(super) fn build_line(paths: &ConfigPaths, call: &BridgeRequest<'_>, reply: BridgeReply) -> Value {
     let mut line = reply.trace_line;
     line.add_losses(&reply.response.downgrades);
     // Most lines have no text that could contain a secret; then the keys are not loaded.
@@ -148,7 +161,5 @@ pub(super) fn append_line(paths: &ConfigPaths, call: &BridgeRequest<'_>, reply: 
     whole.extend(line.fields);
     whole.insert("exit".to_owned(), reply.response.exit_code.into());
     whole.insert("ms".to_owned(), millis(call.started.elapsed()).into());
-    if let Ok(file) = LogFile::open(&paths.bridge_trace) {
-        file.write(&format!("{}\n", Value::Object(whole)));
-    }
+    Value::Object(whole)
 }

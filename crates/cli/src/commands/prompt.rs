@@ -19,9 +19,13 @@ const PIPED_ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks a yes-or-no question; any answer but yes is a no.
 pub(crate) fn confirm(question: &str) -> io::Result<bool> {
-    let question = format!("{question} [y/N] ");
-    let answer = if is_interactive() { ask_line(&question)? } else { ask_piped_line(&question)? };
+    let answer = ask(&format!("{question} [y/N] "))?;
     Ok(answer.is_some_and(|answer| matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
+}
+
+/// Asks a question on the terminal or of a script; `None` if there is no answer.
+pub(crate) fn ask(question: &str) -> io::Result<Option<String>> {
+    if is_interactive() { ask_line(question) } else { ask_piped_line(question) }
 }
 
 /// Reads a line from the terminal; `None` at the end of input.

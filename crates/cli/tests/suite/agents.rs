@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use hookwright_testkit::fs;
-use hookwright_testkit::{ProgramRun, Sandbox, report_skipped};
+use hookwright_testkit::{ProgramRun, Sandbox, has_program, report_skipped};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -81,9 +81,10 @@ fn the_exact_change_is_shown() {
     let sandbox = place();
     std::fs::create_dir_all(sandbox.home().join(".codex")).unwrap();
     std::fs::write(sandbox.home().join(".codex/hooks.json"), "{\n  \"description\": \"mine\"\n}\n").unwrap();
-    let run = sandbox.run(&["agents", "install", "codex", "--yes"]).expect_exit_code(0);
-    let diff: Vec<&str> = run.stdout.lines().take(16).collect();
+    let run = sandbox.run(&["agents", "install", "codex", "--yes", "--diff"]).expect_exit_code(0);
+    let diff: Vec<&str> = run.stdout.lines().take(17).collect();
     insta::assert_snapshot!(shown(&sandbox, &diff.join("\n")), @r#"
+    Codex CLI: 9 entries in ~/.codex/hooks.json
     --- ~/.codex/hooks.json
     +++ ~/.codex/hooks.json
     @@ -1,3 +1,104 @@
@@ -101,11 +102,13 @@ fn the_exact_change_is_shown() {
     +          }
     +        ]
     "#);
-    insta::assert_snapshot!(shown(&sandbox, &run.stderr), @r"
+    insta::assert_snapshot!(shown(&sandbox, &run.stderr), @r#"
     note: Codex CLI now runs your hooks: ~/.codex/hooks.json
     hint: start codex and trust the entries in `/hooks`: until then it skips them silently; Hookwright can't do that for you
-    hint: `hookwright agents doctor codex` checks that it works
-    ");
+    note: there is no guard here yet: no hook would refuse a call
+    hint: `hookwright hooks add` lists ready-made ones; `"guard": true` makes a hook a guard
+    hint: `hookwright agents doctor codex` checks that it works; `--live` tries it
+    "#);
     sandbox.run(&["agents", "uninstall", "codex", "--yes"]).expect_exit_code(0);
     let text = fs::read_to_string(sandbox.home().join(".codex/hooks.json")).unwrap();
     assert_eq!(text, "{\n  \"description\": \"mine\"\n}\n");
@@ -180,9 +183,9 @@ fn an_entry_in_our_own_settings_is_no_hook_of_ours() {
 fn the_agents_that_are_here_are_listed() {
     let sandbox = place();
     let bin = sandbox.sibling_path("bin");
-    program(&bin, "claude", "echo '2.1.325 (Claude Code)'");
+    program(&bin, "claude", "echo '2.1.327 (Claude Code)'");
     // It hangs after it has printed its version.
-    program(&bin, "codex", "echo 'codex-cli 0.166.0'; exec sleep 600");
+    program(&bin, "codex", "echo 'codex-cli 0.169.0'; exec sleep 600");
     program(&bin, "qwen", "echo oops >&2; exit 1");
     // A program inside the project is never run.
     let ran = sandbox.project().join("RAN");
@@ -197,13 +200,17 @@ fn the_agents_that_are_here_are_listed() {
     let run = sandbox.run(&["agents"]).expect_exit_code(0);
     assert!(!ran.exists());
     insta::assert_snapshot!(run.stdout, @r"
-    AGENT        VERSION     USER   PROJECT  TRUSTED BY AGENT  VERIFIED
-    claude-code  2.1.325     wired  no       not needed        never
-    codex        unknown     no     wired    no                never
-    cursor       no program  no     no       -                 never
-    qwen         unknown     no     no       -                 never
+    AGENT        VERSION     USER   PROJECT  TRUSTED BY AGENT  TRIED  GUARDED
+    claude-code  2.1.327     wired  no       not needed        never  no: guards
+    codex        unknown     no     wired    no                never  no: program
+    cursor       no program  no     no       -                 never  no
+    qwen         unknown     no     no       -                 never  no
     ");
-    assert_eq!(run.stderr, "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n");
+    assert_eq!(
+        run.stderr,
+        "note: not found here: copilot, droid, grok, gemini-cli, antigravity, opencode\n\
+         hint: `hookwright agents doctor` says what is missing, and `--live` tries it\n"
+    );
     // One hang is enough.
     program(&bin, "codex", "exit 1");
     // From a subfolder, too.
@@ -254,19 +261,34 @@ fn claude_and_gemini_are_asked_which_folders_they_trust() {
 #[test]
 fn a_doctor_says_what_is_wrong_and_what_to_do() {
     let sandbox = place();
-    program(&sandbox.sibling_path("bin"), "claude", "echo '2.1.325 (Claude Code)'");
+    program(&sandbox.sibling_path("bin"), "claude", "echo '2.1.327 (Claude Code)'");
     let sick = sandbox.run(&["agents", "doctor", "claude"]).expect_exit_code(1);
-    insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
-      ok Claude Code 2.1.325 at [bin]/claude: the version that Hookwright was tested with
+    insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r#"
+      ok Claude Code 2.1.327 at [bin]/claude: the version that Hookwright was tested with
     FAIL Claude Code does not call Hookwright
            to do: `hookwright agents install claude-code`
-    ");
-    sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
+    FAIL there is no guard here yet: no hook would refuse a call
+           to do: `hookwright hooks add` lists ready-made ones; `"guard": true` makes a hook a guard
+    warn no refusal has been tried live here yet
+           to do: `hookwright agents doctor claude-code --live` tries it
+    does a deny hold on this machine? NO: Claude Code does not call Hookwright (and 2 more, see above)
+    "#);
+    let installed = sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
+    assert!(installed.stderr.contains("there is no guard here yet"), "{installed:?}");
+    let bare = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
+    assert!(bare.stdout.contains("does a deny hold on this machine? NO: there is no guard here yet"), "{bare:?}");
+    sandbox.settings(&no_force_push());
     let well = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(0);
     insta::assert_snapshot!(shown(&sandbox, &well.stdout), @r"
-      ok Claude Code 2.1.325 at [bin]/claude: the version that Hookwright was tested with
+      ok Claude Code 2.1.327 at [bin]/claude: the version that Hookwright was tested with
       ok ~/.claude/settings.json: 11 entries
       ok the entries call this program, [hookwright]
+      ok Claude Code runs the user's entries without asking for trust
+      ok 1 deny rule is armed
+    warn no refusal has been tried live here yet
+           to do: `hookwright agents doctor claude-code --live` tries it
+      ok Claude Code lets a call run when a hook times out; the bridge answers before that
+    does a deny hold on this machine? not proven: no refusal has been tried live here yet
     ");
     // A guard that never runs there, an unarmed guard, entries that were edited, hooks that are off.
     let guard = sandbox.script("guard.sh", "exit 0");
@@ -279,17 +301,21 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     std::fs::write(&file, text.replacen('{', "{\n  \"disableAllHooks\": true,", 1)).unwrap();
     let sick = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
     insta::assert_snapshot!(shown(&sandbox, &sick.stdout), @r"
-      ok Claude Code 2.1.325 at [bin]/claude: the version that Hookwright was tested with
+      ok Claude Code 2.1.327 at [bin]/claude: the version that Hookwright was tested with
     FAIL ~/.claude/settings.json: outdated entries for PreToolUse, UserPromptSubmit, PermissionRequest
            to do: `hookwright agents install claude-code`
       ok the entries call this program, [hookwright]
-    FAIL ~/.claude/settings.json: `disableAllHooks` is on, so no hook runs
+    FAIL ~/.claude/settings.json: `disableAllHooks: true`, so no hook runs
            to do: remove it
+      ok Claude Code runs the user's entries without asking for trust
       ok 2 guards are armed
     FAIL guard `g` at BeforeModel never runs under Claude Code
            to do: `hookwright agents explain claude-code g`
+    warn no refusal has been tried live here yet
+           to do: `hookwright agents doctor claude-code --live` tries it
     warn `g` may run for 900 s, but under Claude Code it is stopped after 595 s
       ok Claude Code lets a call run when a hook times out; the bridge answers before that
+    does a deny hold on this machine? NO: ~/.claude/settings.json: outdated entries for PreToolUse, UserPromptSubmit, PermissionRequest (and 3 more, see above)
     ");
     let json = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).expect_exit_code(1).json();
     assert_eq!((&json["ok"], &json["user"]["wired"]), (&json!(false), &json!("outdated")));
@@ -342,6 +368,12 @@ fn losses_are_explained_hook_by_hook() {
         runs at SessionEnd
         may run for 10 s here, but is stopped after 0.75 s there
     ");
+    assert!(
+        run.stderr.contains("`write_stdin` passes no hook") && run.stderr.contains("rule-no-interactive"),
+        "{run:?}"
+    );
+    let doctor = sandbox.run(&["agents", "doctor", "codex"]).expect_exit_code(1);
+    assert!(doctor.stdout.contains("`write_stdin` passes no hook"), "{doctor:?}");
     let one = sandbox.run(&["agents", "explain", "qwen", "guard", "--json"]).expect_exit_code(0).json();
     assert_eq!(one["hooks"][0]["lost"][1]["words"], "changed arguments become a deny", "{one}");
     let none = sandbox.run(&["agents", "explain", "qwen", "nobody"]).expect_exit_code(1);
@@ -460,18 +492,285 @@ fn entries_of_other_authors_are_not_removed() {
     assert_eq!(fs::read_to_string(plugin).unwrap(), "export const Mine = async () => ({})\n");
 }
 
+/// Returns settings with one deny rule.
+fn no_force_push() -> Value {
+    let rule = json!({"type": "rule", "name": "no-force-push", "decision": "deny", "reason": "no forced pushes",
+        "when": {"commands": ["git push --force*"]}});
+    json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}})
+}
+
+/// A small agent in place of Claude Code: it makes the model's shell calls, and asks its hooks before each as Claude Code
+/// does.
+fn as_claude(sandbox: &Sandbox) -> bool {
+    if !has_program("python3") {
+        report_skipped("agents", "there is no python3");
+        return false;
+    }
+    let agent = r#"#!/usr/bin/env python3
+import http.client, json, os, subprocess, sys, urllib.parse
+if sys.argv[1:] == ["--version"]:
+    print("2.1.400 (Claude Code)"); sys.exit()
+entries = json.load(open(os.environ["HOME"] + "/.claude/settings.json"))["hooks"]["PreToolUse"]
+url = urllib.parse.urlparse(os.environ["ANTHROPIC_BASE_URL"])
+schema = {"type": "object", "properties": {"command": {"type": "string"}}}
+messages = [{"role": "user", "content": "go"}]
+while True:
+    connection = http.client.HTTPConnection(url.hostname, url.port, timeout=30)
+    body = {"model": "m", "messages": messages, "tools": [{"name": "Bash", "input_schema": schema}]}
+    connection.request("POST", "/v1/messages", json.dumps(body), {"content-type": "application/json"})
+    block = json.loads(connection.getresponse().read())["content"][0]
+    if block["type"] == "text":
+        break
+    call = {"hook_event_name": "PreToolUse", "session_id": "s", "cwd": os.getcwd(), "transcript_path": "/dev/null",
+            "permission_mode": "default", "tool_name": "Bash", "tool_input": block["input"], "tool_use_id": block["id"]}
+    said, command = None, block["input"]["command"]
+    for entry in (hook for group in entries for hook in group["hooks"]):
+        run = subprocess.run(["sh", "-c", entry["command"]], input=json.dumps(call), capture_output=True, text=True)
+        answer = json.loads(run.stdout or "{}").get("hookSpecificOutput", {})
+        if run.returncode != 0 or answer.get("permissionDecision") in ("deny", "ask"):
+            said = answer.get("permissionDecisionReason") or run.stderr or "no"
+        command = answer.get("updatedInput", {}).get("command", command)
+    if said is None:
+        said = subprocess.run(["sh", "-c", command], capture_output=True, text=True).stdout
+    messages.append({"role": "assistant", "content": [block]})
+    messages.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": block["id"], "content": said}]})
+"#;
+    let file = sandbox.sibling_path("bin/claude");
+    std::fs::write(&file, agent).unwrap();
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    true
+}
+
+fn link<'v>(report: &'v Value, name: &str) -> &'v Value {
+    let links = report["chain"]["links"].as_array().unwrap();
+    links.iter().find(|link| link["link"] == name).unwrap_or_else(|| panic!("{name}: {report:#}"))
+}
+
+/// The trial obeys every hook, but the agent does not trust the entries on this machine: that is a no.
+#[test]
+fn a_held_trial_is_no_yes_where_the_agent_does_not_trust_the_entries() {
+    let sandbox = place();
+    if !as_claude(&sandbox) {
+        return;
+    }
+    symlink(env!("CARGO_BIN_EXE_hookwright"), sandbox.sibling_path("bin/hookwright")).unwrap();
+    sandbox.settings(&no_force_push());
+    sandbox.run(&["agents", "install", "claude-code", "--yes", "--project"]).expect_exit_code(0);
+    let report = sandbox.run(&["agents", "doctor", "claude", "--live", "--json"]).expect_exit_code(1).json();
+    assert_eq!((&report["live"]["holds"], &report["ok"]), (&json!(true), &json!(false)), "{report:#}");
+    assert_eq!(report["chain"]["verdict"], "no", "{report:#}");
+    assert!(report["chain"]["headline"].as_str().unwrap().contains("NO: Claude Code does not trust"), "{report:#}");
+    assert_eq!(link(&report, "agent_trust")["state"], "broken");
+    let list = sandbox.run(&["agents"]).expect_exit_code(0);
+    assert!(list.stdout.contains("no: not trusted by it"), "{list:?}");
+}
+
+/// Every link is seen to hold, and the user's own guard refused its call through the real entry: only then it is a yes.
+#[test]
+fn the_users_own_guards_are_tried_live() {
+    let sandbox = place();
+    if !as_claude(&sandbox) {
+        return;
+    }
+    let guard = sandbox.script("guard.sh", "grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0");
+    let mut settings = no_force_push();
+    let hook = json!({"type": "command", "name": "own", "command": guard, "guard": true});
+    let silent = json!({"type": "command", "name": "silent", "command": "true", "guard": true});
+    settings["hooks"]["BeforeTool"]
+        .as_array_mut()
+        .unwrap()
+        .extend([json!({"hooks": [hook]}), json!({"hooks": [silent]})]);
+    sandbox.settings(&settings);
+    let test = "[[case]]\nname = \"no\"\nevent = \"BeforeTool\"\nhook = \"own\"\ntool = \"run_shell_command\"\n\
+                args = { command = \"touch forbidden\" }\n[case.expect]\ndecision = \"deny\"\n";
+    sandbox.write(".gemini/own.hooktest.toml", test);
+    sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
+    // Before the trial nothing is proven, because the version is not a known one.
+    let before = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
+    assert!(before.stdout.contains("not proven"), "{before:?}");
+    let report = sandbox.run(&["agents", "doctor", "claude-code", "--live", "--json"]).expect_exit_code(0).json();
+    let guards = report["live"]["own_guards"].as_array().unwrap();
+    let seen: Vec<(&str, &str, &str)> = guards
+        .iter()
+        .map(|one| {
+            let text = |key: &str| one[key].as_str().unwrap_or_default();
+            (text("guard"), text("call"), text("verdict"))
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            ("no-force-push", "git push --force", "holds"),
+            ("own", "touch forbidden", "holds"),
+            ("silent", "", "unknown")
+        ],
+        "{report:#}"
+    );
+    assert_eq!(report["chain"]["verdict"], "yes", "{report:#}");
+    // The trial leaves no trace, and nothing in the project.
+    assert!(!sandbox.has_file("forbidden") && !sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl").exists());
+    let list = sandbox.run(&["agents"]).expect_exit_code(0);
+    assert!(list.stdout.contains("10 of 10 held  yes"), "{list:?}");
+    sandbox.run(&["agents", "doctor"]).expect_exit_code(0);
+    // Other guards have not been tried.
+    sandbox.settings(&no_force_push());
+    let other = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(0);
+    assert!(
+        other.stdout.contains("not proven: the last live trial") && other.stdout.contains("other guards"),
+        "{other:?}"
+    );
+    // The program that the entries call is gone: a no, whatever was tried before.
+    let file = sandbox.home().join(".claude/settings.json");
+    let text = fs::read_to_string(&file).unwrap().replace(env!("CARGO_BIN_EXE_hookwright"), "/gone/hookwright");
+    std::fs::write(&file, text).unwrap();
+    let gone = sandbox.run(&["agents", "doctor", "claude-code", "--json"]).expect_exit_code(1).json();
+    assert_eq!(link(&gone, "program")["state"], "broken", "{gone:#}");
+    assert!(sandbox.run(&["agents"]).stdout.contains("no: program"));
+}
+
+/// Several agents are one question; the summary comes first, and the diff only on request.
+#[test]
+fn several_agents_are_installed_checked_and_uninstalled_at_once() {
+    let sandbox = place();
+    let bin = sandbox.sibling_path("bin");
+    program(&bin, "claude", "echo '2.1.327 (Claude Code)'");
+    program(&bin, "codex", "echo 'codex-cli 0.169.0'");
+    let none = sandbox.run(&["agents", "doctor"]).expect_exit_code(1);
+    assert!(none.stderr.contains("no agent calls Hookwright"), "{none:?}");
+    let asked = |answers: &str| {
+        let mut child = sandbox.command(&["agents", "install", "all"]).stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(child.stdin.as_mut().unwrap(), answers.as_bytes()).unwrap();
+        drop(child.stdin.take());
+        hookwright_testkit::finish(child)
+    };
+    let no = asked("n\n").expect_exit_code(1);
+    assert_eq!(
+        no.stdout, "Claude Code: 11 entries in ~/.claude/settings.json\nCodex CLI: 9 entries in ~/.codex/hooks.json\n",
+        "{no:?}"
+    );
+    assert!(no.stderr.contains("install for Claude Code, Codex CLI: not confirmed"), "{no:?}");
+    let shown = asked("d\nn\n").expect_exit_code(1);
+    assert!(shown.stdout.contains("+++ ") && shown.stdout.contains("bridge codex --event PreToolUse"), "{shown:?}");
+    asked("y\n").expect_exit_code(0);
+    let report = sandbox.run(&["agents", "doctor", "--json"]).expect_exit_code(1).json();
+    let names: Vec<&str> =
+        report["agents"].as_array().unwrap().iter().filter_map(|one| one["agent"].as_str()).collect();
+    assert_eq!(names, ["claude-code", "codex"], "{report}");
+    let text = sandbox.run(&["agents", "doctor", "codex", "claude"]).expect_exit_code(1);
+    assert!(text.stdout.starts_with("Claude Code\n") && text.stdout.contains("\nCodex CLI\n"), "{text:?}");
+    let gone = sandbox.run(&["agents", "uninstall", "all", "--yes"]).expect_exit_code(0);
+    assert_eq!(gone.stderr.matches("is deleted").count(), 2, "{gone:?}");
+    let nothing = sandbox.run(&["agents", "uninstall", "all", "--yes"]).expect_exit_code(0);
+    assert!(nothing.stderr.contains("the user's settings of no agent"), "{nothing:?}");
+}
+
+/// The entries are in one file of the agent's, and the switch that turns its hooks off is in another.
+#[test]
+fn a_switch_in_another_file_is_a_no() {
+    let sandbox = place();
+    sandbox.settings(&no_force_push());
+    let (home, root) = (sandbox.home(), sandbox.sibling_path("root"));
+    let sandbox = sandbox.env("HOOKWRIGHT_MACHINE_ROOT", root.to_str().unwrap());
+    for (host, file, text) in [
+        ("claude-code", sandbox.project().join(".claude/settings.local.json"), "{\"disableAllHooks\": true}"),
+        ("claude-code", root.join("etc/claude-code/managed-settings.json"), "{\"allowManagedHooksOnly\": true}"),
+        ("codex", home.join(".codex/config.toml"), "[features]\nhooks = false\n"),
+        ("codex", root.join("etc/codex/requirements.toml"), "allow_managed_hooks_only = true\n"),
+        ("copilot", home.join(".copilot/settings.json"), "{\"disableAllHooks\": true}"),
+        ("qwen", sandbox.project().join(".qwen/settings.json"), "{\"disableAllHooks\": true}"),
+        ("droid", home.join(".factory/settings.json"), "{\"hooksDisabled\": true}"),
+        ("gemini-cli", home.join("system-settings.json"), "{\"hooksConfig\": {\"disabled\": [\"hookwright\"]}}"),
+    ] {
+        sandbox.run(&["agents", "install", host, "--yes"]).expect_exit_code(0);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, text).unwrap();
+        let report = sandbox.run(&["agents", "doctor", host, "--json"]).expect_exit_code(1).json();
+        assert_eq!(link(&report, "agent_settings")["state"], "broken", "{host} {}: {report:#}", file.display());
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+/// The machine's settings, in a root directory of the test's own.
+#[test]
+fn the_settings_of_the_machine_are_written_and_left_as_they_were() {
+    let sandbox = place();
+    let root = sandbox.sibling_path("root");
+    let sandbox = sandbox.env("HOOKWRIGHT_MACHINE_ROOT", root.to_str().unwrap());
+    let files = [
+        ("claude-code", "etc/claude-code/managed-settings.json", "{\r\n\t\"model\": \"x\" // ours\r\n}"),
+        ("codex", "etc/codex/requirements.toml", "# ours\nallow_remote_control = false"),
+        ("droid", "etc/factory/settings.json", "{\"maxAutonomyLevel\": \"low\"}\n"),
+        ("cursor", "etc/cursor/hooks.json", "{\"version\": 1}\n"),
+    ];
+    for (host, path, text) in files {
+        let file = root.join(path);
+        for old in [None, Some(text)] {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            if let Some(old) = old {
+                std::fs::write(&file, old).unwrap();
+            }
+            let run = sandbox.run(&["agents", "install", host, "--machine", "--yes"]).expect_exit_code(0);
+            assert!(run.stdout.contains(&format!("entries in {}", file.display())), "{host}: {run:?}");
+            let installed = fs::read_to_string(&file).unwrap();
+            assert!(installed.contains(&format!("bridge {host} --event")), "{installed}");
+            assert_eq!(state(host, "machine", &sandbox)["wired"], "wired", "{host}");
+            let again = sandbox.run(&["agents", "install", host, "--machine", "--yes"]).expect_exit_code(0);
+            assert!(again.stderr.contains("has all entries already"), "{again:?}");
+            let doctor = sandbox.run(&["agents", "doctor", host, "--json"]).expect_exit_code(1).json();
+            assert_eq!(link(&doctor, "agent_trust")["state"], "holds", "{doctor:#}");
+            sandbox.run(&["agents", "uninstall", host, "--machine", "--yes"]).expect_exit_code(0);
+            match old {
+                Some(old) => assert_eq!(fs::read_to_string(&file).unwrap(), old, "{host}"),
+                None => assert!(!file.exists(), "{host}"),
+            }
+        }
+    }
+    let copilot = root.join("etc/github-copilot/policy.d/hookwright.json");
+    sandbox.run(&["agents", "install", "copilot", "--machine", "--yes"]).expect_exit_code(0);
+    assert!(fs::read_to_string(&copilot).unwrap().contains("bridge copilot"));
+    sandbox.run(&["agents", "uninstall", "copilot", "--machine", "--yes"]).expect_exit_code(0);
+    assert!(!copilot.exists());
+    // Gemini CLI's system settings, which are also Hookwright's own.
+    sandbox.run(&["agents", "install", "gemini-cli", "--machine", "--yes"]).expect_exit_code(0);
+    assert!(fs::read_to_string(sandbox.home().join("system-settings.json")).unwrap().contains("bridge gemini-cli"));
+    assert_eq!(sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json(), json!([]));
+    sandbox.run(&["agents", "uninstall", "gemini-cli", "--machine", "--yes"]).expect_exit_code(0);
+    for host in ["qwen", "grok", "antigravity", "opencode"] {
+        let refused = sandbox.run(&["agents", "install", host, "--machine", "--yes"]).expect_exit_code(1);
+        assert!(refused.stderr.contains("documents no settings of the machine"), "{refused:?}");
+    }
+    // A table that can't be extended is left alone.
+    let file = root.join("etc/codex/requirements.toml");
+    std::fs::write(&file, "hooks = {}\n").unwrap();
+    let refused = sandbox.run(&["agents", "install", "codex", "--machine", "--yes"]).expect_exit_code(1);
+    assert!(refused.stderr.contains("can't be extended"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "hooks = {}\n");
+}
+
+/// Versions from 2 on load no plugin of the first kind.
+#[test]
+fn opencode_2_is_not_guarded() {
+    let sandbox = place();
+    sandbox.settings(&no_force_push());
+    program(&sandbox.sibling_path("bin"), "opencode", "echo 2.0.7");
+    let install = sandbox.run(&["agents", "install", "opencode", "--yes"]).expect_exit_code(0);
+    assert!(install.stderr.contains("opencode 2.0.7 is not guarded"), "{install:?}");
+    let doctor = sandbox.run(&["agents", "doctor", "opencode"]).expect_exit_code(1);
+    assert!(doctor.stdout.contains("NO: opencode 2.0.7 at") && doctor.stdout.contains("not guarded"), "{doctor:?}");
+    assert!(sandbox.run(&["agents"]).stdout.contains("no: version"));
+    program(&sandbox.sibling_path("bin"), "opencode", "echo 1.18.33");
+    sandbox.run(&["agents", "doctor", "opencode"]).expect_exit_code(0);
+}
+
 #[test]
 fn a_trial_is_remembered() {
     let sandbox = place();
     // It prints its version and does nothing else, so that nothing is known of its denials.
-    program(&sandbox.sibling_path("bin"), "codex", "[ \"$1\" = --version ] && echo 'codex-cli 0.166.0'; exit 0");
+    program(&sandbox.sibling_path("bin"), "codex", "[ \"$1\" = --version ] && echo 'codex-cli 0.169.0'; exit 0");
     let none = sandbox.run(&["agents", "doctor", "qwen", "--live"]).expect_exit_code(1);
     assert!(none.stderr.contains("no program `qwen` is on the search path"), "{none:?}");
     let run = sandbox.run(&["agents", "doctor", "codex", "--live"]).expect_exit_code(1);
-    assert!(
-        run.stdout.contains("does a deny hold on this machine? nothing could be tested: Codex CLI 0.166.0, 0 of"),
-        "{run:?}"
-    );
+    assert!(run.stdout.contains("does a deny hold on this machine? NO: Codex CLI does not call Hookwright"), "{run:?}");
     let list = sandbox.run(&["agents"]).expect_exit_code(0);
     assert!(list.stdout.contains(": 0 of "), "{list:?}");
     let json = sandbox.run(&["agents", "doctor", "codex", "--live", "--json"]).expect_exit_code(1).json();

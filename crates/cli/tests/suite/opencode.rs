@@ -24,7 +24,7 @@ fn plugin(sandbox: &Sandbox, hookwright: Option<&str>, test: &str) -> Option<Val
     let plugin = fs::read_to_string(sandbox.project().join(".opencode/plugin/hookwright.js")).unwrap();
     std::fs::write(sandbox.sibling_path("plugin.mjs"), plugin).unwrap();
     let main = format!(
-        "import {{ Hookwright }} from './plugin.mjs'\n\
+        "import both, {{ Hookwright }} from './plugin.mjs'\n\
          const hooks = await Hookwright({{ directory: {project}, client: {{}} }})\n\
          const said = async (what) => {{ try {{ await what(); return null }} catch (error) {{ return error.message }} }}\n\
          const before = async (args) => {{ const output = {{ args }}; const no = await said(() => hooks['tool.execute.before']({{ tool: 'bash', sessionID: 's', callID: 'c' }}, output)); return {{ no, args: output.args, same: output.args === args }} }}\n\
@@ -112,4 +112,40 @@ fn the_plugin_for_opencode_and_the_bridge_understand_each_other() {
     assert!(said[0]["no"].as_str().unwrap().contains("not that"), "{said}");
     assert_eq!(said[1]["no"], Value::Null, "{said}");
     assert_eq!((&said[2]["no"], &said[3]), (&Value::Null, &json!("x")), "{said}");
+}
+
+/// The form for opencode 2, as its documentation describes it: a default export with `id` and `setup`.
+#[test]
+fn the_plugin_has_a_form_for_opencode_2() {
+    let sandbox = place();
+    sandbox.run(&["agents", "install", "opencode", "--yes", "--project"]).expect_exit_code(0);
+    let hooks = "const found = {}; const hook = (domain) => async (name, handler) => { found[domain + name] = handler }; \
+                 await both.setup({ location: { directory: process.cwd() }, tool: { hook: hook('tool.') }, permission: { hook: hook('permission.') } });";
+    let calls = format!(
+        "{hooks} const event = {{ tool: 'shell', sessionID: 's', id: 'c', input: {{ command: 'ls' }} }}; \
+         const no = await said(() => found['tool.execute.before'](event)); \
+         const asked = {{ action: 'shell', resources: ['ls'], effect: 'allow' }}; await found['permission.evaluate'](asked); \
+         const after = {{ ...event, status: 'completed', result: {{ content: [{{ type: 'text', text: 'out' }}] }} }}; \
+         await found['tool.execute.after'](after); \
+         return {{ id: both.id, server: both.server === Hookwright, no, input: event.input, effect: asked.effect, result: after.result.content }}"
+    );
+    let deny = "cat > \"$0.in\"; echo '{\"decision\": \"deny\", \"reason\": \"not that\"}'";
+    let Some(denied) = plugin(&sandbox, Some(deny), &calls) else { return };
+    assert_eq!(
+        denied,
+        json!({"id": "hookwright", "server": true, "no": "not that", "input": {"command": "ls"}, "effect": "deny", "result": "not that"})
+    );
+    let payload: Value =
+        serde_json::from_str(&fs::read_to_string(sandbox.sibling_path("bin/hookwright.in")).unwrap()).unwrap();
+    assert_eq!((&payload["tool_name"], &payload["tool_input"]), (&json!("bash"), &json!({"command": "ls"})));
+    let rewritten =
+        plugin(&sandbox, Some("echo '{\"decision\": \"allow\", \"args\": {\"command\": \"true\"}}'"), &calls).unwrap();
+    assert_eq!((&rewritten["no"], &rewritten["input"]), (&Value::Null, &json!({"command": "true"})), "{rewritten}");
+    assert_eq!(rewritten["effect"], "allow");
+    let failed = plugin(&sandbox, None, &calls).unwrap();
+    assert!(failed["no"].as_str().unwrap().contains("is not installed on this machine"), "{failed}");
+    assert_eq!(failed["effect"], "deny");
+    // Opencode 1 calls `setup` too, with a context that has no tools.
+    let quiet = plugin(&sandbox, None, "return [await said(() => both.setup({ agent: {} }))]").unwrap();
+    assert_eq!(quiet, json!([null]));
 }

@@ -133,6 +133,38 @@ impl TrialSandbox {
         self.install_bridge(agent.host, called, bounds).await
     }
 
+    /// Writes the agent's own settings, and installs the bridge by a copy of the program that can be replaced.
+    pub(crate) async fn prepare_trial_bridge(
+        &self,
+        agent: TrialAgent<'_>,
+        driver: &AgentDriver,
+        url: &str,
+        hookwright: &Path,
+        bounds: TrialLimits<'_>,
+    ) -> Result<(), TrialError> {
+        self.link_unpacked(agent.host, bounds)?;
+        self.write_settings(driver, url, &[])?;
+        self.link_plugins(agent)?;
+        let own = self.copy_program(hookwright)?;
+        super::run::run_hookwright(&own, &["agents", "install", agent.host.name(), "--user", "--yes"], self, bounds)
+            .await
+    }
+
+    /// Returns the path of the copied program.
+    pub(crate) fn bridge_program(&self) -> PathBuf {
+        self.root.join("bin/hookwright")
+    }
+
+    /// Copies Hookwright's program into the sandbox; as a hard link where possible, since the file is large.
+    fn copy_program(&self, hookwright: &Path) -> Result<PathBuf, TrialError> {
+        let own = self.bridge_program();
+        fs::create_dir_all(self.root.join("bin")).map_err(sandbox_error(&own))?;
+        fs::hard_link(hookwright, &own)
+            .or_else(|_| fs::copy(hookwright, &own).map(drop))
+            .map_err(sandbox_error(&own))?;
+        Ok(own)
+    }
+
     /// Runs `hookwright agents install`, as a user would.
     async fn install_bridge(
         &self,
@@ -140,20 +172,12 @@ impl TrialSandbox {
         called: TrialBridgeProgram<'_>,
         bounds: TrialLimits<'_>,
     ) -> Result<(), TrialError> {
-        let own = self.root.join("bin/hookwright");
         let TrialBridgeProgram { path: hookwright, removed_before_call: goes } = called;
-        let program = if goes { own.as_path() } else { hookwright };
-        if goes {
-            fs::create_dir_all(self.root.join("bin")).map_err(sandbox_error(&own))?;
-            // A hard link where possible, since the file is large.
-            fs::hard_link(hookwright, &own)
-                .or_else(|_| fs::copy(hookwright, &own).map(drop))
-                .map_err(sandbox_error(&own))?;
-        }
-        super::run::run_hookwright(program, &["agents", "install", host.name(), "--user", "--yes"], self, bounds)
+        let program = if goes { self.copy_program(hookwright)? } else { hookwright.to_owned() };
+        super::run::run_hookwright(&program, &["agents", "install", host.name(), "--user", "--yes"], self, bounds)
             .await?;
         if goes {
-            fs::remove_file(&own).map_err(sandbox_error(&own))?;
+            fs::remove_file(&program).map_err(sandbox_error(&program))?;
         }
         Ok(())
     }
@@ -206,9 +230,14 @@ impl TrialSandbox {
     /// Writes an executable script and returns its path.
     pub(crate) fn write_script(&self, name: &str, text: &str) -> Result<String, TrialError> {
         let path = self.hooks_dir().join(name);
-        self.write_file(&path, text)?;
-        make_executable(&path).map_err(sandbox_error(&path))?;
+        self.write_executable(&path, text)?;
         Ok(path.display().to_string())
+    }
+
+    /// Writes an executable file.
+    pub(crate) fn write_executable(&self, path: &Path, text: &str) -> Result<(), TrialError> {
+        self.write_file(path, text)?;
+        make_executable(path).map_err(sandbox_error(path))
     }
 
     /// Writes the hook scripts of a set, and returns the commands that run them.
@@ -231,7 +260,7 @@ impl TrialSandbox {
     }
 }
 
-fn sandbox_error(path: &Path) -> impl Fn(io::Error) -> TrialError {
+pub(crate) fn sandbox_error(path: &Path) -> impl Fn(io::Error) -> TrialError {
     let path = path.display().to_string();
     move |source| TrialError::Sandbox { path: path.clone(), source }
 }

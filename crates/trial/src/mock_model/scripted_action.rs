@@ -77,6 +77,21 @@ const OLD_TEXT_ARGUMENTS: [&str; 3] = ["old_string", "old_str", "oldString"];
 const NEW_TEXT_ARGUMENTS: [&str; 3] = ["new_string", "new_str", "newString"];
 
 impl ScriptedAction {
+    /// Returns the action with another directory in its paths and commands.
+    pub(crate) fn with_paths_replaced(&self, from: &str, to: &str) -> ScriptedAction {
+        let replace = |text: &String| text.replace(from, to);
+        match self {
+            ScriptedAction::Shell(command) => ScriptedAction::Shell(replace(command)),
+            ScriptedAction::Write { path, content } => {
+                ScriptedAction::Write { path: replace(path), content: content.clone() }
+            }
+            ScriptedAction::Edit { path, old, new } => {
+                ScriptedAction::Edit { path: replace(path), old: old.clone(), new: new.clone() }
+            }
+            ScriptedAction::Read { path } => ScriptedAction::Read { path: replace(path) },
+        }
+    }
+
     /// Returns a call for this action, if an offered tool can do it.
     pub(super) fn as_call(&self, offers: &[OfferedTool]) -> Option<MockReply> {
         let offer = |names: &[&str]| names.iter().find_map(|name| offers.iter().find(|offer| offer.name == *name));

@@ -36,9 +36,14 @@ impl DetectedAgent {
     }
 }
 
+/// Finds these agents without asking for their versions.
+pub(super) fn find_agents(hosts: &[Host], world: &ProcessEnv, project: &Path) -> Vec<DetectedAgent> {
+    hosts.iter().map(|host| detect_agent(*host, world, project)).collect()
+}
+
 /// Detects these agents, and asks their programs for the version.
 pub(super) fn detect_agents(hosts: &[Host], world: &ProcessEnv, project: &Path) -> anyhow::Result<Vec<DetectedAgent>> {
-    let mut found: Vec<DetectedAgent> = hosts.iter().map(|host| detect_agent(*host, world, project)).collect();
+    let mut found = find_agents(hosts, world, project);
     if found.iter().all(|one| one.program.is_none()) {
         return Ok(found);
     }

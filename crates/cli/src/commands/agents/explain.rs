@@ -50,10 +50,16 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
         hooks.into_iter().map(|hook| (hook, host_compatibility(host, hook))).collect();
     if as_json {
         let hooks: Vec<Value> = accounts.iter().map(|(hook, account)| compatibility_json(hook, account)).collect();
-        output::print_json(&json!({"agent": host.name(), "hooks": hooks}))?;
+        let blind: Vec<Value> =
+            host.blind_spots().iter().map(|spot| json!({"what": spot.summary, "todo": spot.remedy})).collect();
+        output::print_json(&json!({"agent": host.name(), "hooks": hooks, "blind_spots": blind}))?;
         return Ok(exit::OK);
     }
     toolbox.print_problems()?;
+    for spot in host.blind_spots() {
+        output::warn(format!("{}: {}", host.title(), spot.summary))?;
+        output::hint(spot.remedy)?;
+    }
     if accounts.is_empty() {
         output::note("there are no hooks here")?;
         return Ok(exit::OK);

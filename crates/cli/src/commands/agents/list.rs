@@ -1,7 +1,5 @@
 //! `agents list`: the agents on this machine in a table.
 
-use std::path::Path;
-
 use hookwright_bridge::Host;
 use hookwright_bridge::install::{HostTrust, InstallScope};
 use hookwright_settings::ProcessEnv;
@@ -9,32 +7,39 @@ use serde_json::{Value, json};
 
 use super::AgentInstallState;
 use super::detection::{self, DetectedAgent};
+use super::guard_chain::{ChainVerdict, GuardChain};
 use super::trial_record::{self, TrialRecord};
+use crate::commands::hooks::LoadedProject;
 use crate::exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, PLAIN, TextTable, WARN};
 
 struct AgentRow {
     agent: DetectedAgent,
-    user: AgentInstallState,
-    project: AgentInstallState,
+    states: Vec<AgentInstallState>,
     last_trial: Option<TrialRecord>,
+    chain: GuardChain,
 }
 
 impl AgentRow {
+    fn has_entries(&self) -> bool {
+        self.states.iter().any(AgentInstallState::has_entries)
+    }
+
     /// Whether the agent is installed here or has entries.
     fn is_listed(&self) -> bool {
-        self.agent.is_present() || self.user.has_entries() || self.project.has_entries()
+        self.agent.is_present() || self.has_entries()
     }
 }
 
-pub(super) fn run(project: &Path, world: &ProcessEnv, as_json: bool) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &LoadedProject, world: &ProcessEnv, as_json: bool) -> anyhow::Result<u8> {
     let hosts: Vec<Host> = Host::all().collect();
-    let verified = trial_record::read(world);
-    let row = |presence: DetectedAgent| AgentRow {
-        user: AgentInstallState::inspect(presence.host, InstallScope::User, world, project),
-        project: AgentInstallState::inspect(presence.host, InstallScope::Project, world, project),
-        last_trial: verified.iter().find(|(host, _)| *host == presence.host).map(|(_, verified)| verified.clone()),
-        agent: presence,
+    let project = &toolbox.loaded.project.root;
+    let trials = trial_record::read(world, project);
+    let row = |agent: DetectedAgent| {
+        let states = AgentInstallState::inspect_all(agent.host, world, project);
+        let last_trial = trials.iter().find(|(host, _)| *host == agent.host).map(|(_, trial)| trial.clone());
+        let chain = GuardChain::inspect(&agent, &states, toolbox, world, last_trial.as_ref());
+        AgentRow { agent, states, last_trial, chain }
     };
     let rows: Vec<AgentRow> = detection::detect_agents(&hosts, world, project)?.into_iter().map(row).collect();
     if as_json {
@@ -43,12 +48,13 @@ pub(super) fn run(project: &Path, world: &ProcessEnv, as_json: bool) -> anyhow::
     }
     let (here, missing): (Vec<&AgentRow>, Vec<&AgentRow>) = rows.iter().partition(|row| row.is_listed());
     if !here.is_empty() {
-        let mut table = TextTable::new(&["AGENT", "VERSION", "USER", "PROJECT", "TRUSTED BY AGENT", "VERIFIED"]);
+        let mut table =
+            TextTable::new(&["AGENT", "VERSION", "USER", "PROJECT", "TRUSTED BY AGENT", "TRIED", "GUARDED"]);
         here.iter().for_each(|row| table.add_row(row_cells(row)));
         table.print(&mut output::stdout())?;
     }
     for row in &here {
-        for state in [&row.user, &row.project] {
+        for state in &row.states {
             if let Err(error) = &state.wiring {
                 output::warn(format!("{}: {error}", row.agent.host.title()))?;
             }
@@ -58,42 +64,58 @@ pub(super) fn run(project: &Path, world: &ProcessEnv, as_json: bool) -> anyhow::
     if !names.is_empty() {
         output::note(format!("not found here: {}", names.join(", ")))?;
     }
-    if !here.is_empty() && !here.iter().any(|row| row.user.has_entries() || row.project.has_entries()) {
-        output::hint("`hookwright agents install AGENT` makes an agent run your hooks")?;
+    match here.iter().any(|row| row.has_entries()) {
+        false if !here.is_empty() => output::hint("`hookwright agents install AGENT` makes an agent run your hooks")?,
+        true if here.iter().any(|row| row.has_entries() && row.chain.verdict() != ChainVerdict::Yes) => {
+            output::hint("`hookwright agents doctor` says what is missing, and `--live` tries it")?;
+        }
+        _ => {}
     }
     Ok(exit::OK)
 }
 
 fn row_cells(row: &AgentRow) -> Vec<(anstyle::Style, String)> {
-    let wired = |state: &AgentInstallState| {
-        let style = match state.label() {
-            "wired" => GOOD,
-            "no" => DIM,
-            "unreadable" => BAD,
-            _ => WARN,
-        };
-        (style, state.label().to_owned())
-    };
     let presence = &row.agent;
     let version = match (&presence.version, &presence.program) {
         (Some(version), _) => (PLAIN, version.clone()),
         (None, Some(_)) => (WARN, "unknown".to_owned()),
         (None, None) => (DIM, "no program".to_owned()),
     };
+    let guarded = match row.chain.verdict() {
+        _ if !row.has_entries() => (DIM, "no".to_owned()),
+        ChainVerdict::Yes => (GOOD, row.chain.label()),
+        ChainVerdict::Unproven => (WARN, row.chain.label()),
+        ChainVerdict::No => (BAD, row.chain.label()),
+    };
     vec![
         (BOLD, presence.host.name().to_owned()),
         version,
-        wired(&row.user),
-        wired(&row.project),
+        wired_cell(row, &[InstallScope::User, InstallScope::Machine]),
+        wired_cell(row, &[InstallScope::Project]),
         trust_cell(row),
         last_trial_cell(row),
+        guarded,
     ]
+}
+
+/// Formats the state of the entries of these scopes: of the first that has any. The machine's are marked as such.
+fn wired_cell(row: &AgentRow, scopes: &[InstallScope]) -> (anstyle::Style, String) {
+    let states = || row.states.iter().filter(|state| scopes.contains(&state.target.scope));
+    let state = states().find(|state| state.label() != "no").or_else(|| states().next());
+    let label = state.map_or("no", AgentInstallState::label);
+    let style = match label {
+        "wired" => GOOD,
+        "no" => DIM,
+        "unreadable" => BAD,
+        _ => WARN,
+    };
+    let is_machine = state.is_some_and(|state| state.target.scope == InstallScope::Machine) && label != "no";
+    (style, if is_machine { format!("{label} (machine)") } else { label.to_owned() })
 }
 
 /// Formats whether the agent trusts its entries; the colour is that of the worst state.
 fn trust_cell(row: &AgentRow) -> (anstyle::Style, String) {
-    let states: Vec<&AgentInstallState> =
-        [&row.user, &row.project].into_iter().filter(|state| state.has_entries()).collect();
+    let states: Vec<&AgentInstallState> = row.states.iter().filter(|state| state.has_entries()).collect();
     let worst = states.iter().map(|state| &state.trust).max_by_key(|trust| match trust {
         HostTrust::Yes | HostTrust::NotAsked => 0,
         HostTrust::Unknown => 1,
@@ -116,10 +138,9 @@ fn trust_text(state: &AgentInstallState, both: bool) -> String {
         HostTrust::NotAsked => "not needed",
         trust => trust.as_str(),
     };
-    match state.target.scope {
-        _ if !both => trust.to_owned(),
-        InstallScope::User => format!("user: {trust}"),
-        InstallScope::Project => format!("project: {trust}"),
+    match both {
+        false => trust.to_owned(),
+        true => format!("{}: {trust}", state.target.scope.as_str()),
     }
 }
 
@@ -127,7 +148,7 @@ fn last_trial_cell(row: &AgentRow) -> (anstyle::Style, String) {
     match &row.last_trial {
         None => (DIM, "never".to_owned()),
         Some(verified) => {
-            let day = verified.time.split('T').next().unwrap_or_default();
+            let day = verified.day();
             let stale = verified.version != row.agent.version;
             let other = if stale {
                 format!(", with {}", verified.version.as_deref().unwrap_or("another version"))
@@ -146,13 +167,16 @@ fn last_trial_cell(row: &AgentRow) -> (anstyle::Style, String) {
 
 fn row_json(row: &AgentRow) -> Value {
     let presence = &row.agent;
-    json!({
+    let mut value = json!({
         "name": presence.host.name(), "title": presence.host.title(), "found": presence.is_present(),
         "program": presence.program, "folder": presence.folder, "version": presence.version,
         "known_version": presence.host.info().known_version,
-        "user": install_state_json(&row.user), "project": install_state_json(&row.project),
-        "verified": row.last_trial.as_ref().map(|one| json!({"at": one.time, "version": one.version, "held": one.held, "of": one.total})),
-    })
+        "verified": row.last_trial.as_ref().map(trial_record::trial_json), "chain": row.chain.to_json(),
+    });
+    for state in &row.states {
+        value[state.target.scope.as_str()] = install_state_json(state);
+    }
+    value
 }
 
 pub(super) fn install_state_json(state: &AgentInstallState) -> Value {

@@ -6,6 +6,7 @@
 mod detection;
 mod doctor;
 mod explain;
+mod guard_chain;
 mod install;
 mod list;
 mod trace;
@@ -28,15 +29,15 @@ use crate::commands::hooks::LoadedProject;
 pub(crate) fn run(args: &AgentsArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     let place = &args.place;
     match &args.command {
-        None => list::run(&place.directory(world)?, world, args.json),
-        Some(AgentsCommand::List { json }) => list::run(&place.directory(world)?, world, *json || args.json),
+        None => list::run(&LoadedProject::open(place, world)?, world, args.json),
+        Some(AgentsCommand::List { json }) => list::run(&LoadedProject::open(place, world)?, world, *json || args.json),
         Some(AgentsCommand::Install(install)) => install::install(place, world, install),
         Some(AgentsCommand::Uninstall(uninstall)) => install::uninstall(place, world, uninstall),
         Some(AgentsCommand::Explain { agent, hook, json }) => {
             explain::run(&LoadedProject::open(place, world)?, *agent, hook.as_deref(), *json)
         }
-        Some(AgentsCommand::Doctor { agent, live, json }) => {
-            doctor::run(&LoadedProject::open(place, world)?, world, *agent, *live, *json)
+        Some(AgentsCommand::Doctor { agents, live, json }) => {
+            doctor::run(&LoadedProject::open(place, world)?, world, &agents.hosts(), *live, *json)
         }
         Some(AgentsCommand::Trace(wanted)) => trace::run(wanted, world),
     }
@@ -46,10 +47,13 @@ pub(crate) fn run(args: &AgentsArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
 pub(crate) fn wired_agents_summary(world: &ProcessEnv, project: &std::path::Path) -> Vec<String> {
     let mut lines = Vec::new();
     for host in Host::all() {
-        for scope in [InstallScope::User, InstallScope::Project] {
-            let state = AgentInstallState::inspect(host, scope, world, project);
+        for state in AgentInstallState::inspect_all(host, world, project) {
             if state.has_entries() {
-                let scope_text = if scope == InstallScope::User { "for you" } else { "for this project" };
+                let scope_text = match state.target.scope {
+                    InstallScope::User => "for you",
+                    InstallScope::Project => "for this project",
+                    InstallScope::Machine => "for this machine",
+                };
                 lines.push(format!("{} ({scope_text}): {}", host.title(), state.label()));
             }
         }
@@ -65,11 +69,17 @@ struct AgentInstallState {
 }
 
 impl AgentInstallState {
-    fn inspect(host: Host, scope: InstallScope, world: &ProcessEnv, project: &std::path::Path) -> AgentInstallState {
-        let target = InstallTarget::locate(host, scope, world, project);
+    fn inspect(target: InstallTarget, world: &ProcessEnv) -> AgentInstallState {
         let wiring = load_wiring(&target);
         let trust = wiring.as_ref().map_or(HostTrust::Unknown, |wiring| read_trust(&target, wiring, world));
         AgentInstallState { target, wiring, trust }
+    }
+
+    /// Inspects the entries of every scope.
+    fn inspect_all(host: Host, world: &ProcessEnv, project: &std::path::Path) -> Vec<AgentInstallState> {
+        let scopes = [InstallScope::User, InstallScope::Project, InstallScope::Machine].into_iter();
+        let targets = scopes.filter_map(|scope| InstallTarget::locate(host, scope, world, project));
+        targets.map(|target| AgentInstallState::inspect(target, world)).collect()
     }
 
     fn has_entries(&self) -> bool {

@@ -142,6 +142,16 @@ impl<'de> Deserialize<'de> for ExpectedTexts {
 /// The size limit of a hook-test file.
 pub(crate) const MAX_TEST_FILE_BYTES: u64 = 16 << 20;
 
+impl HookTestCase {
+    /// Returns the arguments of the tool call as JSON.
+    pub(crate) fn args_json(&self) -> serde_json::Map<String, serde_json::Value> {
+        match super::check::toml_to_json(&self.args) {
+            serde_json::Value::Object(args) => args,
+            _ => serde_json::Map::new(),
+        }
+    }
+}
+
 impl HookTestFile {
     /// Reads a file; an error says where in the file it is.
     pub(crate) fn read(path: &Path) -> anyhow::Result<HookTestFile> {

@@ -7,5 +7,5 @@ mod runner;
 mod sandbox;
 
 pub(crate) use check::ExpectationFailure;
-pub(crate) use file::{HookTestFile, MAX_TEST_FILE_BYTES, find_test_files};
+pub(crate) use file::{ExpectedDecision, HookTestCase, HookTestFile, MAX_TEST_FILE_BYTES, find_test_files};
 pub(crate) use runner::{HookTestCaseResult, HookTestFileResult, run_file};

@@ -411,11 +411,79 @@ fn a_blocking_hook_of_an_untrusted_folder_is_reported_as_left_out() {
     let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert!(last["left_out"][0].as_str().unwrap().contains(words), "{last}");
     assert!(sandbox.run(&["agents", "trace"]).stdout.contains("did not run: hook check"), "{last}");
-    let doctor = sandbox.run(&["agents", "doctor", "codex"]);
-    assert!(doctor.stdout.contains(words), "{doctor:#?}");
+    let doctor = sandbox.run(&["agents", "doctor", "codex"]).expect_exit_code(1);
+    assert!(doctor.stdout.contains("this folder is not trusted, so its hooks do not run: check"), "{doctor:#?}");
     // A call that its matcher does not match is not concerned.
     let read = json!({"hook_event_name": "PreToolUse", "tool_name": "Read", "tool_input": {"file_path": "a"}});
     assert_eq!(answer(&bridge(&sandbox, &["claude-code"], &read)), Value::Null);
+}
+
+/// A hook that is no guard is left out in an untrusted folder, and the agent's user, the trace and the doctor say so.
+#[test]
+fn any_hook_of_an_untrusted_folder_is_reported_as_left_out() {
+    let sandbox = sandbox();
+    let rule =
+        json!({"type": "rule", "name": "no-rm", "decision": "deny", "reason": "no rm", "when": {"deletes": ["**"]}});
+    sandbox.write(".hookwright/hooks.json", json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
+    let sandbox = sandbox.untrusted();
+    let words = "does not run: the folder is not trusted";
+    for event in ["SessionStart", "PreToolUse"] {
+        let payload = match event {
+            "SessionStart" => json!({"hook_event_name": event, "session_id": "s", "source": "startup"}),
+            _ => shell("claude-code", event, "rm -rf x"),
+        };
+        let run = bridge(&sandbox, &["claude-code"], &payload);
+        let message = answer(&run)["systemMessage"].as_str().unwrap_or_default().to_owned();
+        assert!(message.contains("hook no-rm") && message.contains(words), "{event}: {run:#?}");
+    }
+    assert!(sandbox.run(&["agents", "trace"]).stdout.contains("did not run: hook no-rm"));
+    let doctor = sandbox.run(&["agents", "doctor", "codex", "--json"]).expect_exit_code(1).json();
+    let links = doctor["chain"]["links"].as_array().unwrap();
+    assert!(links.iter().any(|link| link["link"] == "folder_trust" && link["state"] == "broken"), "{doctor}");
+}
+
+/// With `required: ["*"]`, every hook of the project must be armed, whichever of its files declares it.
+#[test]
+fn a_project_can_require_all_of_its_hooks() {
+    let sandbox = sandbox();
+    let rule =
+        json!({"type": "rule", "name": "no-rm", "decision": "deny", "reason": "no rm", "when": {"deletes": ["**"]}});
+    sandbox.write(".hookwright/hooks.json", json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
+    sandbox.settings(&json!({"hooksConfig": {"required": ["*"]}}));
+    // Trusted: the hook is a guard, and the wildcard itself is not missing.
+    let list = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
+    assert_eq!((&list[0]["name"], &list[0]["guard"]), (&json!("no-rm"), &json!(true)), "{list}");
+    assert!(!bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls")).stdout.contains("deny"));
+    let sandbox = sandbox.untrusted();
+    let run = bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
+    assert!(run.stdout.contains("deny") && run.stdout.contains("guard `no-rm`"), "{run:#?}");
+}
+
+/// VS Code sends several calls at once: each is judged, and a denial of one is a denial of all.
+#[test]
+fn every_call_of_a_batch_is_judged() {
+    let sandbox = guarded("grep -q forbidden && { echo 'not that' >&2; exit 2; }; exit 0");
+    let call =
+        |name: &str, command: &str| json!({"id": "c", "name": name, "args": json!({"command": command}).to_string()});
+    let batch = |calls: Value| json!({"hook_event_name": "PreToolUse", "session_id": "s", "toolCalls": calls});
+    for host in ["copilot", "claude-code"] {
+        let judged =
+            |payload: &Value| bridge(&sandbox, &[host, "--event", "PreToolUse"], payload).stdout.contains("deny");
+        assert!(judged(&batch(json!([call("Bash", "ls"), call("Bash", "touch forbidden")]))), "{host}");
+        assert!(judged(&batch(json!([call("Bash", "touch forbidden")]))), "{host}");
+        assert!(!judged(&batch(json!([call("Bash", "ls"), call("Bash", "pwd")]))), "{host}");
+        // A call that is named beside the batch does not hide the batch.
+        let mut hidden = batch(json!([call("Bash", "touch forbidden")]));
+        hidden["tool_name"] = json!("Bash");
+        hidden["tool_input"] = json!({"command": "ls"});
+        assert!(judged(&hidden), "{host}");
+        // A tool that is not known, beside one that the guard knows, is not let through with it.
+        assert!(judged(&batch(json!([call("Bash", "ls"), call("NoSuchTool", "ls")]))), "{host}");
+        for wrong in [json!([]), json!({}), json!([1]), json!([{"args": "{}"}])] {
+            let run = bridge(&sandbox, &[host, "--event", "PreToolUse"], &batch(wrong));
+            assert!(run.stdout.contains("deny") || run.code == Some(2), "{host}: {run:#?}");
+        }
+    }
 }
 
 /// Settings that cannot be parsed may hold guards.

@@ -2,6 +2,7 @@
 //! other hooks.
 
 use super::*;
+use crate::registry::Registry;
 
 /// `name: problem` for every guard that was declared and could not be loaded.
 fn lost_guards(text: &str) -> Vec<String> {
@@ -127,6 +128,22 @@ fn required_names_have_locations_and_wrong_ones_are_reported() {
         diagnostic_lines(&parse_text(r#"{"hooksConfig": {"required": "a"}}"#))
             .contains("`required` should be an array of names")
     );
+}
+
+#[test]
+fn a_wildcard_requires_all_hooks_of_its_own_layer() {
+    let text = r#"{"hooksConfig": {"required": ["*"]}, "hooks": {
+        "BeforeTool": [{"hooks": [{"type": "command", "name": "a", "command": "true"}]}],
+        "AfterTool": [{"hooks": [{"type": "command", "name": "b", "command": "true", "async": true}]}]}}"#;
+    let other = r#"{"hooks": {"BeforeTool": [{"hooks": [{"type": "command", "name": "c", "command": "true"}]}]}}"#;
+    let file = std::path::Path::new("settings.json");
+    let layers = [(Source::Project, text), (Source::User, other)];
+    let registry =
+        Registry::new(layers.into_iter().map(|(source, text)| parse_layer(&Layer::new(source, file, text))).collect());
+    let guards: Vec<&str> = registry.guards().map(Hook::id).collect();
+    assert_eq!(guards, ["a"], "hooks in the background and hooks of other layers are left out");
+    assert!(registry.unarmed_guards(|_| Ok(())).is_empty(), "the wildcard itself is no hook that is missing");
+    assert_eq!(registry.guards_in_file(file).len(), 1);
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub(crate) const EXAMPLES: &[ExampleHook] = &[
     example!("rule-agents-settings": "rule-agents-settings.hooktest.toml"),
     example!("rule-forbidden-commands": "rule-forbidden-commands.hooktest.toml"),
     example!("rule-no-force-push": "rule-no-force-push.hooktest.toml"),
+    example!("rule-no-interactive-interpreters": "rule-no-interactive-interpreters.hooktest.toml"),
     example!("rule-protected-paths": "rule-protected-paths.hooktest.toml"),
     example!("safe-delete": "safe-delete.hooktest.toml", "safe-delete.py"),
     example!("secret-scanner": "secret-scanner.hooktest.toml", "secret-scanner.sh"),
