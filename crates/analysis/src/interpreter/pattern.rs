@@ -99,6 +99,8 @@ fn tokens(pattern: &[Marked]) -> Option<Vec<Token>> {
         match (char, quoted) {
             ('*', false) => tokens.push(Token::Any),
             ('?', false) => tokens.push(Token::One),
+            // It comes from a variable and may protect what follows.
+            ('\\', false) => return None,
             ('[', false) => {
                 let end = at + 1 + pattern.get(at + 1..)?.iter().position(|(char, _)| *char == ']')?;
                 let inside = pattern.get(at..end)?;
