@@ -226,6 +226,12 @@ pub(crate) struct Interpreter<'a> {
     apart: usize,
     /// How many jobs the current command is in that run beside others, so that the order of their output is not known.
     jobs: usize,
+    /// Whether a job was started in the background, which may still run.
+    background: bool,
+    /// Whether a link was made, or settings were changed, beside a job that may meet them.
+    raced: bool,
+    /// Whether settings in the home directory were changed.
+    home_changed: bool,
     /// The variables that may be read-only: setting one may fail.
     readonly: HashSet<String>,
     /// What the observer says of itself.
@@ -278,6 +284,9 @@ impl<'a> Interpreter<'a> {
             locals: Vec::new(),
             apart: 0,
             jobs: 0,
+            background: false,
+            raced: false,
+            home_changed: false,
             readonly: HashSet::new(),
             redirects: 0,
             tree_depth: false,
@@ -383,6 +392,9 @@ impl<'a> Interpreter<'a> {
         if self.ran.iter().any(|name| self.made.contains(name)) || (self.made_unknown && self.runs_path) {
             self.unsure_all("a file of the same name as a program that it runs is made");
         }
+        if self.raced {
+            self.unsure_all("a link or settings change while another command runs");
+        }
         if self.budget.is_spent() && self.unsure != Aspects::ALL {
             self.unsure_all(OVER_BUDGET);
         }
@@ -429,6 +441,7 @@ impl<'a> Interpreter<'a> {
 
     fn statement(&mut self, statement: &Statement, state: State, io: &Io) -> Outcome {
         if statement.background {
+            self.background = true;
             self.apart += 1;
             self.jobs += 1;
             self.chain(statement, state.clone(), io);

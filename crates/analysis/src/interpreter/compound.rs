@@ -132,7 +132,8 @@ impl Interpreter<'_> {
             exit = join(exit, join(ends, jumps.clone()));
             let Some(after) = join(after, jumps) else { break };
             let mut widened = entry.clone().join(&after);
-            if widened.is_same(&entry) {
+            // What a round does to the disk counts in the next one.
+            if widened.is_same(&entry) && (rounds > 0 || self.exhaustive) {
                 break;
             }
             if rounds >= MAX_WIDENING_ROUNDS {
