@@ -168,6 +168,23 @@ const ORDINARY: &[&str] = &[
 
 const ATTACKS: &[(&str, &[Attack])] = &[
     (
+        "parameters that are missing, brackets and devices",
+        &[
+            ("set --; cat ${1-.env}", "reads .env"),
+            ("set -- a; cat ${2-.env}", "reads .env"),
+            ("f() { cat ${1-.env}; }; f", "reads .env"),
+            ("set -- a; touch p${1+x}", "writes px"),
+            ("cat d/[x\\]]", "reads d/x"),
+            ("cat d/[\\]x]", "reads d/x"),
+            ("x=$(echo .env > /dev/stdout); cat $x", "reads .env"),
+            ("cat $(echo .env > /dev/fd/1)", "reads .env"),
+            ("cat $(echo .env > /proc/self/fd/1)", "reads .env"),
+            ("cat $(echo .env >> /dev/stdout)", "reads .env"),
+            ("echo 'touch pwn' > /dev/stdout | sh", "writes pwn; commands"),
+            ("{ echo 'touch pwn' > /dev/fd/1; } | sh", "writes pwn; commands"),
+        ],
+    ),
+    (
         "words from files",
         &[
             ("strings @list", "reads list, .env"),

@@ -371,6 +371,10 @@ impl Interpreter<'_> {
             _ => value,
         };
         let is_set = match (state.variable(name), self.environment.variable) {
+            _ if name.bytes().all(|byte| byte.is_ascii_digit()) && name != "0" => {
+                let known = state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many));
+                known.and_then(|all| Some(name.parse::<usize>().ok()? <= all.len()))
+            }
             (Some(variable), _) => Some(variable.value.is_some()),
             (None, Some(lookup)) if is_name(name) && !state.foreign && value.text.known().is_some() => {
                 Some(lookup(name).is_some() || name == "PWD")

@@ -104,6 +104,10 @@ fn tokens(pattern: &[Marked]) -> Option<Vec<Token>> {
             ('[', false) => {
                 let end = at + 1 + pattern.get(at + 1..)?.iter().position(|(char, _)| *char == ']')?;
                 let inside = pattern.get(at..end)?;
+                // A quoted bracket ends nothing.
+                if pattern.get(end) != Some(&(']', false)) {
+                    return None;
+                }
                 // Classes, quotes and characters outside of ASCII depend on the locale or on details.
                 let odd = |(char, quoted): &Marked| {
                     *quoted || matches!(char, '[' | ':' | '.' | '=' | '\\') || !char.is_ascii()

@@ -128,8 +128,14 @@ impl Interpreter<'_> {
         let before = self.written.len();
         self.touch(Access::Write, file, Depth::Itself, state);
         self.written.truncate(before);
+        let path = file.text().and_then(|text| state.path(text));
+        // `/dev/stdout` and `/dev/fd/1` lead to where the output already goes.
+        let is_own = |path: &std::path::PathBuf| paths::is_device(path) || paths::is_per_process(path);
+        if !is_null(file) && path.as_ref().is_none_or(is_own) {
+            self.print_beside();
+        }
         if is_output {
-            io.stdout = match file.text().and_then(|text| state.path(text)) {
+            io.stdout = match path {
                 Some(path) => Sink::File(path),
                 None => Sink::Terminal,
             };
