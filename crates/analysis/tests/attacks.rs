@@ -398,6 +398,9 @@ const ATTACKS: &[(&str, &[Attack])] = &[
             ("x=~/y; touch ./${x#~/}", "writes y"),
             ("x=~; touch p${x%~}", "writes p"),
             ("x=é; LC_ALL=C; touch f${#x}", "writes f2"),
+            ("LC_ALL=C; x=éa; touch ${x#?}", "writes \u{fffd}a"),
+            ("LC_ALL=C; x=éa; touch \"${x%?}\"", "writes é"),
+            ("touch $'\\u00e9'", "writes \\u00E9"),
         ],
     ),
     (

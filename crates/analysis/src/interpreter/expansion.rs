@@ -460,7 +460,8 @@ impl Interpreter<'_> {
             self.joined(word, state);
         }
         // A variable that is not set now may be set when it runs.
-        let text = value.text.known().filter(|text| !(self.exhaustive && text.is_empty()));
+        // What a character is outside of ASCII depends on the locale.
+        let text = value.text.known().filter(|text| text.is_ascii() && !(self.exhaustive && text.is_empty()));
         let removed = match (text, chars) {
             (Some(text), Some(pattern))
                 if pattern::is_portable(&pattern, state.dialect)
@@ -625,9 +626,8 @@ fn declared_argument(variable: &str, value: Value, word: &Word) -> Argument {
 /// Whether an expansion may come to no word or several even in quotes: `"${@%.c}"`, `"${x[@]}"`.
 fn may_be_several(parameter: &Parameter) -> bool {
     let subscript = parameter.subscript.as_ref().map(Word::literal);
-    parameter.name == "@" && parameter.operation != Operation::Length
-        || matches!(subscript, Some(Some(text)) if text == "@") && parameter.operation != Operation::Length
-        || parameter.operation == Operation::Indirect
+    let is_list = parameter.name == "@" || matches!(subscript, Some(Some(text)) if text == "@");
+    (is_list && parameter.operation != Operation::Length) || parameter.operation == Operation::Indirect
 }
 
 /// A word as it stands in a script, with signs for what is expanded.

@@ -59,6 +59,11 @@ pub(super) fn glob(
                 if !budget.spend(UNITS_PER_NAME * (1 + names.len())) {
                     return None;
                 }
+                // How many characters a name outside of ASCII has depends on the locale.
+                let counts = tokens.iter().any(|token| matches!(token, Token::One | Token::Set { .. }));
+                if counts && names.iter().any(|name| !name.is_ascii()) {
+                    return None;
+                }
                 let fits = |name: &&String| (hidden || !name.starts_with('.')) && matches(&tokens, name);
                 next.extend(names.iter().filter(fits).map(|name| format!("{base}{name}")));
                 if next.len() > max {

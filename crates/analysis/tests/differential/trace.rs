@@ -160,19 +160,28 @@ fn arguments(call: &str) -> Vec<String> {
 fn unquoted(argument: &str) -> Option<String> {
     // A call that was interrupted has a space before its end.
     let inner = argument.trim_end().strip_prefix('"')?.strip_suffix('"')?;
-    let mut text = String::new();
-    let mut chars = inner.chars();
+    let mut bytes = Vec::new();
+    let mut chars = inner.chars().peekable();
     while let Some(char) = chars.next() {
         match char {
             '\\' => match chars.next()? {
-                'n' => text.push('\n'),
-                't' => text.push('\t'),
-                other => text.push(other),
+                'n' => bytes.push(b'\n'),
+                't' => bytes.push(b'\t'),
+                digit @ '0'..='7' => {
+                    let mut number = digit.to_digit(8)?;
+                    for _ in 0..2 {
+                        let Some(next) = chars.peek().and_then(|char| char.to_digit(8)) else { break };
+                        number = number * 8 + next;
+                        chars.next();
+                    }
+                    bytes.push(number as u8);
+                }
+                other => bytes.extend(other.encode_utf8(&mut [0; 4]).bytes()),
             },
-            char => text.push(char),
+            char => bytes.extend(char.encode_utf8(&mut [0; 4]).bytes()),
         }
     }
-    Some(text)
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The path in `3</path>`.
