@@ -112,7 +112,7 @@ struct Compiler<'p> {
 
 const BODY_KEYS: [&str; 9] =
     ["options", "operands", "default", "does", "cases", "code", "use", "service", "environment"];
-const PROGRAM_KEYS: [&str; 5] = ["names", "syntax", "options-first", "commands", "sets"];
+const PROGRAM_KEYS: [&str; 6] = ["names", "syntax", "options-first", "response-files", "commands", "sets"];
 
 impl Compiler<'_> {
     fn program(&self, table: &Table) -> Result<Program> {
@@ -143,6 +143,7 @@ impl Compiler<'_> {
             names,
             syntax,
             options_first: table.get("options-first").and_then(Value::as_bool).unwrap_or_default(),
+            response_files: table.get("response-files").and_then(Value::as_bool).unwrap_or_default(),
             environment: if table.contains_key("environment") { strings(table, "environment")? } else { Vec::new() },
             body: self.body(table, &sets)?,
             commands,

@@ -159,6 +159,8 @@ pub(crate) struct Capture {
     taint: Taint,
     /// How many conditions its commands were in when it began.
     conditions: usize,
+    /// How many jobs that run beside others they were in.
+    jobs: usize,
 }
 
 /// A loop that is being interpreted: the states in which `break` and `continue` were met.
@@ -222,6 +224,16 @@ pub(crate) struct Interpreter<'a> {
     redirects: usize,
     /// How many pipelines and background jobs the current command is in.
     apart: usize,
+    /// How many jobs the current command is in that run beside others, so that the order of their output is not known.
+    jobs: usize,
+    /// Whether a job was started in the background, which may still run.
+    background: bool,
+    /// Whether a link was made, or settings were changed, beside a job that may meet them.
+    raced: bool,
+    /// Whether settings in the home directory were changed.
+    home_changed: bool,
+    /// The variables that may be read-only: setting one may fail.
+    readonly: HashSet<String>,
     /// What the observer says of itself.
     exhaustive: bool,
     /// How many conditions decide whether the current command runs.
@@ -271,6 +283,11 @@ impl<'a> Interpreter<'a> {
             calls: Vec::new(),
             locals: Vec::new(),
             apart: 0,
+            jobs: 0,
+            background: false,
+            raced: false,
+            home_changed: false,
+            readonly: HashSet::new(),
             redirects: 0,
             tree_depth: false,
             tree_links: true,
@@ -375,6 +392,9 @@ impl<'a> Interpreter<'a> {
         if self.ran.iter().any(|name| self.made.contains(name)) || (self.made_unknown && self.runs_path) {
             self.unsure_all("a file of the same name as a program that it runs is made");
         }
+        if self.raced {
+            self.unsure_all("a link or settings change while another command runs");
+        }
         if self.budget.is_spent() && self.unsure != Aspects::ALL {
             self.unsure_all(OVER_BUDGET);
         }
@@ -421,9 +441,14 @@ impl<'a> Interpreter<'a> {
 
     fn statement(&mut self, statement: &Statement, state: State, io: &Io) -> Outcome {
         if statement.background {
+            self.background = true;
             self.apart += 1;
+            self.jobs += 1;
             self.chain(statement, state.clone(), io);
+            self.jobs -= 1;
             self.apart -= 1;
+            let mut state = state;
+            state.has_job = true;
             return Outcome::success(state);
         }
         self.chain(statement, state, io)
@@ -466,6 +491,7 @@ impl<'a> Interpreter<'a> {
                 self.pipeline = outer.or(Some(self.pipelines));
                 for (at, command) in commands.iter().enumerate() {
                     let last = at + 1 == commands.len();
+                    self.jobs += usize::from(!last);
                     let number = self.begin_capture();
                     let stdout = if last { io.stdout.clone() } else { Sink::Capture { number, whole: true } };
                     // Each runs in a shell of its own.
@@ -474,6 +500,7 @@ impl<'a> Interpreter<'a> {
                         state.clone(),
                         &Io { stdin: stdin.clone(), stdout, stderr: io.stderr.clone() },
                     );
+                    self.jobs -= usize::from(!last);
                     stdin = self.end_capture();
                 }
                 self.apart -= 1;
@@ -488,7 +515,12 @@ impl<'a> Interpreter<'a> {
     }
 
     fn begin_capture(&mut self) -> usize {
-        self.captures.push(Capture { known: Some(String::new()), conditions: self.conditions, ..Capture::default() });
+        self.captures.push(Capture {
+            known: Some(String::new()),
+            conditions: self.conditions,
+            jobs: self.jobs,
+            ..Capture::default()
+        });
         self.captures.len() - 1
     }
 
@@ -509,16 +541,14 @@ impl<'a> Interpreter<'a> {
             Sink::Capture { number, whole } => {
                 let units = value.text.known().map_or(0, str::len);
                 let paid = self.pay(units);
-                let conditions = self.conditions;
+                let (conditions, jobs) = (self.conditions, self.jobs);
                 let Some(capture) = self.captures.get_mut(*number) else { return };
                 capture.taint = capture.taint.and(value.taint);
                 let is_empty = capture.known.as_ref().is_some_and(String::is_empty);
+                let surely = *whole && conditions == capture.conditions && jobs == capture.jobs;
                 match (&value.text, &mut capture.known) {
-                    (Text::Known(text), Some(known)) if *whole && paid && conditions == capture.conditions => {
-                        known.push_str(text)
-                    }
+                    (Text::Known(text), Some(known)) if surely && paid => known.push_str(text),
                     (text, known) => {
-                        let surely = *whole && conditions == capture.conditions;
                         capture.number = is_empty && *text == Text::Number && surely;
                         *known = None;
                     }
@@ -552,13 +582,23 @@ impl<'a> Interpreter<'a> {
         Value { text, taint }
     }
 
-    /// Interprets something that may run at any time from now on, such as a trap.
-    pub(crate) fn anytime(&mut self, text: &str, state: &State) {
+    /// A process that runs beside the command writes where the command writes: what is captured is not known.
+    fn print_beside(&mut self) {
+        for capture in &mut self.captures {
+            capture.known = None;
+            capture.number = false;
+        }
+    }
+
+    /// Interprets something that may run at any time from now on, such as a trap; whether it leaves the shell as it is.
+    pub(crate) fn anytime(&mut self, text: &str, state: &State) -> bool {
         let mut state = state.clone();
         if !self.exhaustive {
-            state.forget();
+            state.forget_names();
         }
-        self.conditionally(true, |interpreter| interpreter.script_text(text, state, &Io::default()));
+        let before = state.clone();
+        let outcome = self.conditionally(true, |interpreter| interpreter.script_text(text, state, &Io::default()));
+        outcome.any().is_none_or(|after| after.is_same(&before))
     }
 
     /// Tells the commands of a text that runs elsewhere, and nothing of what they do.

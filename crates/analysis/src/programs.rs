@@ -94,6 +94,22 @@ impl Program {
             || matches!(self.body.code.as_deref(), Some("shell" | "env" | "find"))
     }
 
+    /// Whether it has commands of its own or talks to others: such programs load settings from the home directory.
+    pub(crate) fn is_client(&self) -> bool {
+        let talks = |effect: &spec::Effect| matches!(effect, spec::Effect::Network(_) | spec::Effect::Service(..));
+        let reaches = |role: &Role| matches!(role, Role::Url | Role::Host | Role::Remote);
+        let body = &self.body;
+        let operands =
+            std::iter::once(&body.operands).chain(body.cases.iter().map(|case| &case.operands)).flatten().flatten();
+        !self.commands.is_empty()
+            || body.service.is_some()
+            || body.does.iter().any(talks)
+            || body.cases.iter().filter_map(|case| case.does.as_ref()).flatten().any(talks)
+            || operands.flat_map(|operand| &operand.roles).any(reaches)
+            || body.options.iter().flat_map(|option| option.values.iter().flatten()).any(reaches)
+            || matches!(body.code.as_deref(), Some("ssh" | "curl" | "rsync"))
+    }
+
     /// Whether no word and no variable makes it touch anything.
     pub(crate) fn is_inert(&self) -> bool {
         self.commands.is_empty() && self.body.is_inert()

@@ -22,6 +22,8 @@ pub struct State {
     pub source: Option<Rc<str>>,
     /// Whether code that was not read has run in this shell: it may have set and defined anything.
     pub foreign: bool,
+    /// Whether a job was surely started in the background, so that `$!` is a number.
+    pub has_job: bool,
     pub dialect: Dialect,
 }
 
@@ -53,6 +55,7 @@ impl State {
             script: None,
             source: None,
             foreign: false,
+            has_job: false,
             dialect,
         }
     }
@@ -114,6 +117,18 @@ impl State {
         self.functions = Rc::new(self.functions.keys().map(|name| (name.clone(), Function::Ambiguous)).collect());
     }
 
+    /// After code that may run at any time: no variable is known, and each that is set from now on can be told.
+    pub fn forget_names(&mut self) {
+        self.forget();
+        Rc::make_mut(&mut self.variables).retain(|_, variable| variable.exported);
+    }
+
+    /// Any variable may have another value now.
+    pub fn forget_values(&mut self) {
+        let names: Vec<Rc<str>> = self.variables.keys().cloned().collect();
+        names.iter().for_each(|name| self.set(name, Some(Value::UNKNOWN)));
+    }
+
     /// After code that was not read but is accounted for: it may have set and defined anything, in the same directory.
     pub fn forget_variables(&mut self) {
         let (cwd, parameters, functions) = (self.cwd.take(), self.parameters.take(), Rc::clone(&self.functions));
@@ -153,6 +168,7 @@ impl State {
             self.source = None;
         }
         self.foreign |= other.foreign;
+        self.has_job &= other.has_job;
         if !Rc::ptr_eq(&self.variables, &other.variables) {
             self.variables = Rc::new(joined_variables(&self.variables, &other.variables));
         }

@@ -40,6 +40,7 @@ impl Interpreter<'_> {
         if !self.pay(16 * text.len()) {
             return;
         }
+        let before = state.clone();
         let mut rest = text;
         while let Some(start) = rest.find(|char: char| char.is_ascii_alphanumeric() || char == '_') {
             let before = &rest[..start];
@@ -52,6 +53,10 @@ impl Interpreter<'_> {
                 self.evaluate_name(token, before, after, state);
             }
             rest = after;
+        }
+        // `0 && (x = 1)` and `1 / 0, x = 1` set nothing.
+        if !is_definite(text) {
+            *state = state.clone().join(&before);
         }
     }
 
@@ -78,6 +83,25 @@ impl Interpreter<'_> {
             self.assign(name, Value::NUMBER, state);
         }
     }
+}
+
+/// Whether all of an expression is surely evaluated: sums and products of names and numbers, and what is set to them.
+pub(crate) fn is_definite(text: &str) -> bool {
+    let is_operand = |operand: &str| {
+        let operand = operand.trim();
+        is_name(operand) || (is_integer(operand) && (operand == "0" || !operand.starts_with('0')))
+    };
+    let is_sum = |sum: &str| sum.split(['+', '-', '*']).all(is_operand);
+    let is_part = |part: &str| {
+        let part = part.trim();
+        let counted = ["++", "--"].iter().find_map(|sign| part.strip_prefix(sign).or_else(|| part.strip_suffix(sign)));
+        match (counted, part.split_once('=')) {
+            (Some(name), _) => is_name(name.trim()),
+            (None, Some((name, sum))) => is_name(name.trim_end_matches(['+', '-', '*']).trim()) && is_sum(sum),
+            (None, None) => is_sum(part),
+        }
+    };
+    text.split(',').all(is_part)
 }
 
 /// Whether a text is the name of a variable.

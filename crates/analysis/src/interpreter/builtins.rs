@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::arithmetic::is_name;
+use super::arithmetic::{is_definite, is_name};
 use super::run::Lookup;
 use super::{Interpreter, Io, Outcome};
 use crate::observer::{Fact, SourcedFile};
@@ -52,7 +52,10 @@ impl Interpreter<'_> {
         Some(match name {
             "cd" => return Some(self.change_directory(args, redirected, state)),
             "pushd" => match args {
-                [only] if only.is_operand() => return Some(self.change_directory(args, redirected, state)),
+                // `pushd +1` goes to a directory that was left before.
+                [only] if only.is_operand() && !only.beginning().starts_with('+') => {
+                    return Some(self.change_directory(args, redirected, state));
+                }
                 _ => self.somewhere(state),
             },
             "popd" => self.somewhere(state),
@@ -85,15 +88,24 @@ impl Interpreter<'_> {
             }
             "unset" => self.unset(args, state),
             "let" => {
+                let before = state.clone();
+                let mut skips = false;
                 for arg in args {
                     let piece = match arg.text() {
-                        Some(text) => Piece::Quoted(text.to_owned()),
+                        Some(text) => {
+                            skips |= !is_definite(text);
+                            Piece::Quoted(text.to_owned())
+                        }
                         None => {
                             self.unsure_all("arithmetic that is only known when it runs may run commands");
                             continue;
                         }
                     };
                     self.arithmetic(&Word { pieces: vec![piece] }, &mut state);
+                }
+                // An expression that fails ends it.
+                if skips {
+                    state = state.join(&before);
                 }
                 Outcome::both(state)
             }
@@ -106,7 +118,8 @@ impl Interpreter<'_> {
                 }
                 Outcome::both(state)
             }
-            "unalias" | "wait" | "disown" | "times" | "caller" | "dirs" | "fg" | "bg" | "help" => Outcome::both(state),
+            "wait" => self.wait(args, state),
+            "unalias" | "disown" | "times" | "caller" | "dirs" | "fg" | "bg" | "help" => Outcome::both(state),
             "umask" | "ulimit" => Outcome::both(state),
             "type" => {
                 self.print(&Value::UNKNOWN, io);
@@ -323,7 +336,13 @@ impl Interpreter<'_> {
                 Some("-p" | "-l" | "-P") => {}
                 Some("" | "-") => {}
                 // One word alone is a signal, whose trap goes.
-                Some(text) if args.len() > 1 => self.anytime(text, &state),
+                Some(text) if args.len() > 1 => {
+                    let text = text.to_owned();
+                    let ends = |arg: &Argument| matches!(arg.text(), Some("EXIT" | "0"));
+                    if !self.anytime(&text, &state) && !args[1..].iter().all(ends) {
+                        self.unsure_all("a trap that changes the shell may run between any two commands");
+                    }
+                }
                 Some(_) => {}
                 None => self.unsure_all("what trap runs is only known then"),
             },
@@ -343,9 +362,31 @@ impl Interpreter<'_> {
         Outcome::both(state)
     }
 
+    /// `wait -p NAME` sets or unsets a variable.
+    fn wait(&mut self, args: &[Argument], mut state: State) -> Outcome {
+        let mut at = 0;
+        while let Some(arg) = args.get(at) {
+            at += 1;
+            match arg.text() {
+                Some("-n" | "-f" | "--") => {}
+                Some("-p") => {
+                    self.set_named(args.get(at..=at).unwrap_or_default(), Taint::NONE, &mut state);
+                    at += 1;
+                }
+                Some(text) if text.starts_with('-') => self.unsure_all("wait with options that are not known"),
+                Some(_) => {}
+                None if arg.value.text == Text::Number && !arg.many => {}
+                None if arg.is_operand() => {}
+                None => self.unsure_all("what wait sets is only known then"),
+            }
+        }
+        Outcome::both(state)
+    }
+
     fn declare(&mut self, name: &str, args: &[Argument], mut state: State) -> Outcome {
         let exports = name == "export";
         let mut exported = exports;
+        let mut declaration = Declaration { readonly: name == "readonly", global: false };
         for arg in args {
             let Some(text) = arg.text() else {
                 if arg.many || !arg.prefix.contains('=') {
@@ -355,7 +396,7 @@ impl Interpreter<'_> {
                 }
                 let variable = arg.prefix.split('=').next().unwrap_or_default().to_owned();
                 self.assign(&variable, Value::unknown(arg.value.taint), &mut state);
-                self.declared(name, &variable, exported, &mut state);
+                self.declared(name, &variable, exported, declaration, &mut state);
                 continue;
             };
             if text.starts_with(['-', '+']) {
@@ -364,6 +405,8 @@ impl Interpreter<'_> {
                     self.unsure_all(format!("{name} {text} changes what assignments mean"));
                 }
                 exported |= text.starts_with('-') && text.contains('x');
+                declaration.readonly |= text.starts_with('-') && text.contains('r');
+                declaration.global |= text.starts_with('-') && text.contains('g');
                 continue;
             }
             let (variable, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
@@ -374,18 +417,37 @@ impl Interpreter<'_> {
             let (variable, value) = (variable.to_owned(), value.map(str::to_owned));
             match value {
                 Some(value) => {
-                    let value = Value { text: Text::from(value.as_str()), taint: arg.value.taint };
-                    self.assign(&variable, value, &mut state);
+                    // Not every `sh` takes the word for an assignment, which is not split.
+                    if state.dialect == Dialect::Posix && value.contains([' ', '\t', '\n', '*', '?', '[']) {
+                        self.unsure_all(format!("what {name} sets differs between shells"));
+                    }
+                    // Whether a `~` was quoted can't be seen here, nor which variable of a name `-g` sets.
+                    let is_home = value.starts_with('~') || value.contains(":~");
+                    let is_hidden = declaration.global && !self.returns.is_empty();
+                    let text = if is_home || is_hidden { Text::Unknown } else { Text::from(value.as_str()) };
+                    self.assign(&variable, Value { text, taint: arg.value.taint }, &mut state);
                 }
-                None if name == "local" => state.set(&variable, Some(Value::known(""))),
+                None if matches!(name, "local" | "declare" | "typeset")
+                    && !declaration.global
+                    && (!self.returns.is_empty() || name == "local") =>
+                {
+                    // It is not set, unless a variable for this call alone, or any in some shells, passes its value on.
+                    let inherits = state.variable(&variable).is_none_or(|variable| variable.exported)
+                        || state.dialect == Dialect::Posix
+                        || self.readonly.contains(&variable);
+                    state.set(&variable, inherits.then_some(Value::UNKNOWN));
+                }
                 None => {}
             }
-            self.declared(name, &variable, exported, &mut state);
+            self.declared(name, &variable, exported, declaration, &mut state);
         }
         Outcome::both(state)
     }
 
-    fn declared(&mut self, name: &str, variable: &str, exported: bool, state: &mut State) {
+    fn declared(&mut self, name: &str, variable: &str, exported: bool, declaration: Declaration, state: &mut State) {
+        if declaration.readonly {
+            self.readonly.insert(variable.to_owned());
+        }
         if exported {
             if state.variable(variable).is_none() {
                 let value = self.variable(variable, state);
@@ -511,7 +573,11 @@ impl Interpreter<'_> {
                         if state.function(&text).is_some() {
                             state.define(&text, Function::Ambiguous);
                         }
-                        state.set(&text, None);
+                        // A variable of a calling function or of the shell may come to light, or it can't be removed.
+                        let hides = !self.calls.is_empty()
+                            || self.readonly.contains(&text)
+                            || state.variable(&text).is_some_and(|variable| variable.exported);
+                        state.set(&text, hides.then_some(Value::UNKNOWN));
                     }
                 }
                 _ => {
@@ -565,6 +631,7 @@ impl Interpreter<'_> {
     }
 
     fn printf(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
+        let args = if args.first().and_then(Argument::text) == Some("--") { &args[1..] } else { args };
         let Some(first) = args.first() else { return Outcome::both(state) };
         if first.beginning().starts_with("-v") || (first.text().is_none() && !first.is_operand()) {
             match (first.text(), args.get(1).and_then(Argument::text)) {
@@ -580,10 +647,44 @@ impl Interpreter<'_> {
             }
             return Outcome::both(state);
         }
-        let value = formatted(args);
+        // `%n` sets the variable that an argument names.
+        if first.text().is_none_or(counts_characters) {
+            for arg in &args[1..] {
+                match arg.text() {
+                    Some(text) if is_name(text) => {
+                        let text = text.to_owned();
+                        self.assign(&text, Value::UNKNOWN, &mut state);
+                    }
+                    Some(_) => {}
+                    None if first.text().is_some() => self.unsure_all("printf may set a variable"),
+                    None => state.forget_values(),
+                }
+            }
+        }
+        let value = match first.beginning().starts_with('-') && first.beginning().len() > 1 {
+            // It may be an option that printf does not have.
+            true => Value::unknown(args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint))),
+            false => formatted(args),
+        };
         self.print(&value, io);
         Outcome::both(state)
     }
+}
+
+/// What the options of `declare` and its kin say.
+#[derive(Clone, Copy)]
+struct Declaration {
+    readonly: bool,
+    global: bool,
+}
+
+/// Whether a format of `printf` has the conversion `%n`.
+fn counts_characters(format: &str) -> bool {
+    format.split('%').skip(1).any(|conversion| {
+        conversion
+            .trim_start_matches(|char: char| "-+ #'*.hlqLjzt".contains(char) || char.is_ascii_digit())
+            .starts_with('n')
+    })
 }
 
 /// Whether a path goes through a link and then up: what a shell and the kernel make of that differs.

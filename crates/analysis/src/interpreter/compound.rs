@@ -132,7 +132,8 @@ impl Interpreter<'_> {
             exit = join(exit, join(ends, jumps.clone()));
             let Some(after) = join(after, jumps) else { break };
             let mut widened = entry.clone().join(&after);
-            if widened.is_same(&entry) {
+            // What a round does to the disk counts in the next one.
+            if widened.is_same(&entry) && (rounds > 0 || self.exhaustive) {
                 break;
             }
             if rounds >= MAX_WIDENING_ROUNDS {
@@ -231,6 +232,7 @@ impl Interpreter<'_> {
     fn test(&mut self, words: &[Word], state: &mut State) {
         const NUMERIC: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
         const NAMES: [&str; 2] = ["-v", "-R"];
+        let before = state.clone();
         let texts: Vec<Option<String>> = words.iter().map(Word::literal).collect();
         let is = |at: Option<usize>, operators: &[&str]| {
             at.and_then(|at| texts.get(at)?.as_deref()).is_some_and(|text| operators.contains(&text))
@@ -246,6 +248,8 @@ impl Interpreter<'_> {
                 self.unsure_all("[[ -v ]] evaluates a subscript");
             }
         }
+        // What stands behind `&&` and `||` may not be evaluated.
+        *state = state.clone().join(&before);
     }
 
     /// A call of a function.

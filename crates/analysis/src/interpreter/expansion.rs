@@ -6,7 +6,7 @@ use super::arithmetic::is_name;
 use super::pattern::{self, Marked};
 use super::{FlowSource, Interpreter, Stream, UNITS_PER_STEP};
 use crate::state::State;
-use crate::syntax::{Operation, Parameter, Piece, Word};
+use crate::syntax::{Dialect, Operation, Parameter, Piece, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
 /// A pattern or braces that come to more words are not followed.
@@ -88,6 +88,36 @@ impl Interpreter<'_> {
         found
     }
 
+    /// The words of a builtin that declares variables, if the command is one: `export x=$y` is an assignment, which is
+    /// not split.
+    pub(super) fn declaration_words(&mut self, words: &[Word], state: &mut State) -> Option<Vec<Argument>> {
+        const DECLARES: [&str; 5] = ["export", "readonly", "local", "declare", "typeset"];
+        let at = words.iter().position(|word| {
+            !word.literal().is_some_and(|text| matches!(text.as_str(), "command" | "builtin" | "--" | "-p"))
+        })?;
+        let name = words[at].literal().filter(|name| DECLARES.contains(&name.as_str()))?;
+        // Written in another way, and in other shells, the words are split.
+        let is_assignment =
+            at == 0 && state.dialect == Dialect::Bash && words[0].pieces == [Piece::Literal(name.clone())];
+        let mut found = self.words(&words[..=at], state);
+        for word in &words[at + 1..] {
+            match assigned_part(word) {
+                Some((variable, value)) => {
+                    let value = self.joined(&value, state);
+                    let joined = declared_argument(&variable, value, word);
+                    let split = if is_assignment { Vec::new() } else { self.words(std::slice::from_ref(word), state) };
+                    let is_same = matches!(split.as_slice(), [only] if only.text().is_some() && *only == joined);
+                    match is_assignment || is_same {
+                        true => found.push(joined),
+                        false => found.push(Argument { many: true, ..Argument::unknown(&shown(word)) }),
+                    }
+                }
+                None => found.extend(self.words(std::slice::from_ref(word), state)),
+            }
+        }
+        Some(found)
+    }
+
     /// A word as one text, as in an assignment: not split, no patterns.
     pub(super) fn joined(&mut self, word: &Word, state: &mut State) -> Value {
         let mut text = String::new();
@@ -132,8 +162,11 @@ impl Interpreter<'_> {
                 self.arithmetic(expression, state);
                 Value::NUMBER
             }
-            Piece::ProcessSubstitution { script, .. } => {
+            Piece::ProcessSubstitution { script, writes } => {
                 let script = Rc::clone(script);
+                if *writes {
+                    self.print_beside();
+                }
                 let taint = self.substitution(&script, state, &Stream::default()).taint;
                 // A pipe with a name: reading it touches no file.
                 Value { text: Text::from("/dev/fd/63"), taint }
@@ -176,6 +209,7 @@ impl Interpreter<'_> {
                     };
                     let value = self.piece(other, state);
                     self.put(&value, quoted, &mut current, &mut done);
+                    current.many |= matches!(other, Piece::Parameter { parameter, .. } if may_be_several(parameter));
                 }
             }
         }
@@ -225,6 +259,7 @@ impl Interpreter<'_> {
             current.many |= name == "@";
             return;
         };
+        current.started |= quoted && name == "*";
         for (at, parameter) in parameters.iter().enumerate() {
             if at > 0 && quoted && name == "*" {
                 current.push(" ", true);
@@ -286,7 +321,9 @@ impl Interpreter<'_> {
 
     /// The names that a pattern comes to: none that are known if the disk has changed since.
     fn matches(&mut self, chars: &[Marked], state: &State) -> Option<Vec<String>> {
-        if (self.changed && !self.exhaustive) || !pattern::is_portable(chars, state.dialect) {
+        // A backslash that is not quoted comes from a variable and may protect what follows.
+        let escapes = chars.contains(&('\\', false));
+        if (self.changed && !self.exhaustive) || escapes || !pattern::is_portable(chars, state.dialect) {
             return None;
         }
         let cwd = state.cwd.clone();
@@ -327,7 +364,17 @@ impl Interpreter<'_> {
                 Value::unknown(self.variable(name, state).taint)
             }
         };
+        // Each of the parameters is changed for itself.
+        let value = match operation {
+            Operation::Plain | Operation::Length => value,
+            _ if matches!(name.as_str(), "@" | "*") => Value::unknown(value.taint),
+            _ => value,
+        };
         let is_set = match (state.variable(name), self.environment.variable) {
+            _ if name.bytes().all(|byte| byte.is_ascii_digit()) && name != "0" => {
+                let known = state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many));
+                known.and_then(|all| Some(name.parse::<usize>().ok()? <= all.len()))
+            }
             (Some(variable), _) => Some(variable.value.is_some()),
             (None, Some(lookup)) if is_name(name) && !state.foreign && value.text.known().is_some() => {
                 Some(lookup(name).is_some() || name == "PWD")
@@ -343,7 +390,9 @@ impl Interpreter<'_> {
         };
         match operation {
             Operation::Plain => value,
-            Operation::Length => match value.text.known() {
+            Operation::Length if matches!(name.as_str(), "@" | "*") => self.variable("#", state),
+            // How many characters other bytes are depends on the locale.
+            Operation::Length => match value.text.known().filter(|text| text.is_ascii()) {
                 Some(text) => Value::known(text.chars().count().to_string()),
                 None => Value::NUMBER,
             },
@@ -399,6 +448,8 @@ impl Interpreter<'_> {
             .pieces
             .iter()
             .map(|piece| match piece {
+                // A home directory is no pattern.
+                Piece::Literal(text) if text.starts_with('~') => None,
                 Piece::Literal(text) => Some(text.chars().map(|char| (char, false)).collect::<Vec<_>>()),
                 Piece::Quoted(text) => Some(text.chars().map(|char| (char, true)).collect()),
                 _ => None,
@@ -409,7 +460,8 @@ impl Interpreter<'_> {
             self.joined(word, state);
         }
         // A variable that is not set now may be set when it runs.
-        let text = value.text.known().filter(|text| !(self.exhaustive && text.is_empty()));
+        // What a character is outside of ASCII depends on the locale.
+        let text = value.text.known().filter(|text| text.is_ascii() && !(self.exhaustive && text.is_empty()));
         let removed = match (text, chars) {
             (Some(text), Some(pattern))
                 if pattern::is_portable(&pattern, state.dialect)
@@ -428,7 +480,8 @@ impl Interpreter<'_> {
     /// A variable's or a special parameter's value.
     pub(crate) fn variable(&mut self, name: &str, state: &State) -> Value {
         match name {
-            "?" | "$" | "!" => return Value::NUMBER,
+            "?" | "$" => return Value::NUMBER,
+            "!" => return if state.has_job { Value::NUMBER } else { Value::UNKNOWN },
             "#" => {
                 let count =
                     state.parameters.as_ref().filter(|all| all.iter().all(|one| !one.many)).map(|all| all.len());
@@ -439,7 +492,11 @@ impl Interpreter<'_> {
             "BASH_SOURCE" => return state.source.as_deref().map_or(Value::UNKNOWN, Value::known),
             "@" | "*" => return self.parameters_joined(state),
             _ if DYNAMIC.contains(&name) => return Value::UNKNOWN,
-            _ if NUMBERS.contains(&name) => return Value::NUMBER,
+            // A shell without them has variables of these names, as has bash once they are set or unset.
+            _ if NUMBERS.contains(&name) => {
+                let is_number = state.variable(name).is_none() && state.dialect == Dialect::Bash && !state.foreign;
+                return if is_number { Value::NUMBER } else { Value::UNKNOWN };
+            }
             _ => {}
         }
         if let Ok(number) = name.parse::<usize>() {
@@ -503,6 +560,7 @@ impl Interpreter<'_> {
         if !is_judged && super::run::steers_shell(name) {
             self.unsure_all(format!("it sets {name}, which changes what commands mean"));
         }
+        let value = if self.readonly.contains(name) { Value::unknown(value.taint) } else { value };
         state.set(name, Some(value));
     }
 
@@ -530,6 +588,46 @@ fn is_all_parameters(parameter: &Parameter) -> bool {
     matches!(parameter.name.as_str(), "@" | "*")
         && parameter.subscript.is_none()
         && parameter.operation == Operation::Plain
+}
+
+/// The variable and the value of a word such as `x=$y`, if something in it is expanded.
+fn assigned_part(word: &Word) -> Option<(String, Word)> {
+    let Some((Piece::Literal(first), rest)) = word.pieces.split_first() else { return None };
+    let (name, value) = first.split_once('=').filter(|(name, _)| is_name(name))?;
+    let is_plain = rest.is_empty() && !value.contains(['*', '?', '[', '~']);
+    let is_odd = |piece: &Piece| matches!(piece, Piece::Literal(text) if text.contains(['{', '(']));
+    if is_plain || value.starts_with('(') || word.pieces.iter().any(is_odd) {
+        return None;
+    }
+    let mut pieces = rest.to_vec();
+    if !value.is_empty() {
+        pieces.insert(0, Piece::Literal(value.to_owned()));
+    }
+    Some((name.to_owned(), Word { pieces }))
+}
+
+/// The word that a declared variable and its value come to.
+fn declared_argument(variable: &str, value: Value, word: &Word) -> Argument {
+    let taint = value.taint;
+    match value.text.known() {
+        Some(text) => {
+            let mut argument = Argument::known(format!("{variable}={text}"));
+            argument.value.taint = taint;
+            argument
+        }
+        None => Argument {
+            value: Value::unknown(taint),
+            prefix: format!("{variable}=").into(),
+            ..Argument::unknown(&shown(word))
+        },
+    }
+}
+
+/// Whether an expansion may come to no word or several even in quotes: `"${@%.c}"`, `"${x[@]}"`.
+fn may_be_several(parameter: &Parameter) -> bool {
+    let subscript = parameter.subscript.as_ref().map(Word::literal);
+    let is_list = parameter.name == "@" || matches!(subscript, Some(Some(text)) if text == "@");
+    (is_list && parameter.operation != Operation::Length) || parameter.operation == Operation::Indirect
 }
 
 /// A word as it stands in a script, with signs for what is expanded.

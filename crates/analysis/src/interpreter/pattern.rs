@@ -59,6 +59,11 @@ pub(super) fn glob(
                 if !budget.spend(UNITS_PER_NAME * (1 + names.len())) {
                     return None;
                 }
+                // How many characters a name outside of ASCII has depends on the locale.
+                let counts = tokens.iter().any(|token| matches!(token, Token::One | Token::Set { .. }));
+                if counts && names.iter().any(|name| !name.is_ascii()) {
+                    return None;
+                }
                 let fits = |name: &&String| (hidden || !name.starts_with('.')) && matches(&tokens, name);
                 next.extend(names.iter().filter(fits).map(|name| format!("{base}{name}")));
                 if next.len() > max {
@@ -99,9 +104,15 @@ fn tokens(pattern: &[Marked]) -> Option<Vec<Token>> {
         match (char, quoted) {
             ('*', false) => tokens.push(Token::Any),
             ('?', false) => tokens.push(Token::One),
+            // It comes from a variable and may protect what follows.
+            ('\\', false) => return None,
             ('[', false) => {
                 let end = at + 1 + pattern.get(at + 1..)?.iter().position(|(char, _)| *char == ']')?;
                 let inside = pattern.get(at..end)?;
+                // A quoted bracket ends nothing.
+                if pattern.get(end) != Some(&(']', false)) {
+                    return None;
+                }
                 // Classes, quotes and characters outside of ASCII depend on the locale or on details.
                 let odd = |(char, quoted): &Marked| {
                     *quoted || matches!(char, '[' | ':' | '.' | '=' | '\\') || !char.is_ascii()

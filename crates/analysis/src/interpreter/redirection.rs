@@ -4,7 +4,7 @@ use super::{Interpreter, Io, Sink, Stream};
 use crate::paths;
 use crate::programs::spec::{Access, Aspect, Depth};
 use crate::state::State;
-use crate::syntax::{Descriptor, Redirection, RedirectionOperator, Word};
+use crate::syntax::{Descriptor, Dialect, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
 impl Interpreter<'_> {
@@ -104,6 +104,12 @@ impl Interpreter<'_> {
 
     /// The one word that a redirection's target comes to.
     fn redirection_target(&mut self, target: &Word, state: &mut State) -> Argument {
+        // A script of `sh` takes it as one text, whatever patterns stand in it.
+        if state.dialect == Dialect::Posix {
+            let value = self.joined(target, state);
+            let shown = value.text.known().map_or_else(|| super::expansion::shown(target), str::to_owned);
+            return Argument { value, ..Argument::unknown(&shown) };
+        }
         let words = self.words(std::slice::from_ref(target), state);
         match words.as_slice() {
             [only] if !only.many => only.clone(),
@@ -122,8 +128,14 @@ impl Interpreter<'_> {
         let before = self.written.len();
         self.touch(Access::Write, file, Depth::Itself, state);
         self.written.truncate(before);
+        let path = file.text().and_then(|text| state.path(text));
+        // `/dev/stdout` and `/dev/fd/1` lead to where the output already goes.
+        let is_own = |path: &std::path::PathBuf| paths::is_device(path) || paths::is_per_process(path);
+        if !is_null(file) && path.as_ref().is_none_or(is_own) {
+            self.print_beside();
+        }
         if is_output {
-            io.stdout = match file.text().and_then(|text| state.path(text)) {
+            io.stdout = match path {
                 Some(path) => Sink::File(path),
                 None => Sink::Terminal,
             };

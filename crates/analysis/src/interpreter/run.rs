@@ -9,7 +9,7 @@ use crate::budget::OVER_BUDGET;
 use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::programs::spec::Aspect;
-use crate::state::{Function, State};
+use crate::state::{Function, State, Variable};
 use crate::syntax::{AssignedValue, Assignment, Dialect, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
@@ -115,6 +115,17 @@ fn steers_programs(name: &str) -> bool {
         || NAMES.contains(&name)
 }
 
+/// Whether a variable of the locale or the time zone names a file instead.
+fn names_file(name: &str, variable: &Variable) -> bool {
+    let value = variable.value.as_ref().map_or(Some(""), |value| value.text.known());
+    match name {
+        "TZ" => value.is_none_or(|zone| zone.starts_with(['/', ':']) || zone.contains("..")),
+        "LANG" | "LANGUAGE" | "TERM" => value.is_none_or(|locale| locale.contains('/')),
+        name if name.starts_with("LC_") => value.is_none_or(|locale| locale.contains('/')),
+        _ => false,
+    }
+}
+
 fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }
@@ -173,7 +184,10 @@ impl Interpreter<'_> {
     /// The words of a command; the observer hears of those that are only known when it runs.
     pub(super) fn command_words(&mut self, words: &[Word], state: &mut State) -> Vec<Argument> {
         if !self.exhaustive {
-            return self.words(words, state);
+            return match self.declaration_words(words, state) {
+                Some(found) => found,
+                None => self.words(words, state),
+            };
         }
         let mut found = Vec::new();
         for word in words {
@@ -256,13 +270,20 @@ impl Interpreter<'_> {
         }
         self.temporary = outer;
         let dialect = state.dialect;
+        // These may make the variables, or others of the same names, stay.
+        const KEEPERS: [&str; 10] =
+            ["export", "readonly", "declare", "typeset", "local", "eval", "source", ".", "command", "builtin"];
+        let may_keep = words
+            .first()
+            .and_then(Argument::text)
+            .is_none_or(|name| KEEPERS.contains(&name) || state.function(name).is_some());
         let mut outcome = self.run(words, Lookup::Shell, redirected, state, io);
         // In some shells the variables stay behind a special builtin and a function.
         let is_program = |name: &str| self.environment.programs.find(name).is_some();
         let stays = dialect == Dialect::Posix && !words.first().and_then(Argument::text).is_some_and(is_program);
         for state in [&mut outcome.success, &mut outcome.failure].into_iter().flatten() {
             for (name, before) in saved.iter().rev() {
-                match stays {
+                match stays || may_keep {
                     true => state.set(name, Some(Value::UNKNOWN)),
                     false => state.restore(name, before.clone()),
                 }
@@ -381,6 +402,11 @@ impl Interpreter<'_> {
             && !program.is_inert()
         {
             self.unsure_all(format!("{name} may change what {known} does"));
+        }
+        if let Some((name, _)) =
+            state.variables().find(|(name, variable)| variable.exported && names_file(name, variable))
+        {
+            self.unsure_program(Aspect::Reads, format!("{name} may name a file"));
         }
         let outer = std::mem::replace(&mut self.fills_trees, FILLS_TREES.contains(&known));
         Call::run(self, program, known, words, state, io);

@@ -106,6 +106,14 @@ impl Interpreter<'_> {
             return;
         }
         self.written.push(path.to_owned());
+        let is_setting = self.environment.home.is_some_and(|home| match path.strip_prefix(home) {
+            Ok(rest) if rest.as_os_str().is_empty() => depth == Depth::Tree,
+            Ok(rest) => rest.to_string_lossy().starts_with('.'),
+            Err(_) => depth == Depth::Tree && home.starts_with(path),
+        });
+        self.home_changed |= is_setting;
+        let is_repository = path.components().any(|part| part.as_os_str() == ".git");
+        self.raced |= self.background && (is_setting || is_repository);
         if depth == Depth::Tree && (self.fills_trees || self.tree_depth) {
             self.filled.push(path.to_owned());
         }
@@ -126,6 +134,7 @@ impl Interpreter<'_> {
 
     /// A link may stand at a path from now on.
     pub(crate) fn link(&mut self, path: &Path) {
+        self.raced |= self.apart > 0 || self.background;
         self.links.push(paths::normalized(path));
     }
 
@@ -154,6 +163,11 @@ impl Interpreter<'_> {
             }
         }
         false
+    }
+
+    /// Whether the script changes settings in the home directory.
+    pub(crate) fn home_settings_changed(&self) -> bool {
+        self.home_changed
     }
 
     /// Whether the script makes a file of this name.

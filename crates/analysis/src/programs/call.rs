@@ -43,8 +43,13 @@ impl<'c, 'a> Call<'c, 'a> {
         if program.body.code.as_deref() == Some("git") {
             return code::git::run(interpreter, program, name, words, state, io);
         }
-        if let Some(reason) = code::settings::steering(interpreter, name, state.cwd.as_deref()) {
+        let reason = code::settings::steering(interpreter, name, args, state.cwd.as_deref())
+            .or_else(|| code::settings::home_steering(interpreter, program, name));
+        if let Some(reason) = reason {
             interpreter.unsure_program(Aspects::ALL, reason);
+        }
+        if program.response_files {
+            read_response_files(interpreter, name, args, state);
         }
         match arguments::find_command(program, name, args) {
             Command::None => {
@@ -427,6 +432,17 @@ impl<'c, 'a> Call<'c, 'a> {
                     aspects => self.interpreter.unsure_program(aspects, reason),
                 }
             }
+        }
+    }
+}
+
+/// `@FILE` stands for the words in a file, if there is one.
+fn read_response_files(interpreter: &mut Interpreter<'_>, name: &str, args: &[Argument], state: &State) {
+    for word in args {
+        let file = word.beginning().strip_prefix('@').filter(|file| !file.is_empty());
+        if let Some(file) = file.map(str::to_owned) {
+            interpreter.touch_text(Access::Read, &file, Depth::Itself, state);
+            interpreter.unsure_all(format!("{name} takes words from {}", word.shown));
         }
     }
 }

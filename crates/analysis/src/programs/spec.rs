@@ -13,6 +13,9 @@ pub struct Program {
     /// Whether the first operand ends the options.
     #[serde(rename = "f", default, skip_serializing_if = "is_default")]
     pub options_first: bool,
+    /// Whether `@FILE` stands for the words in a file.
+    #[serde(rename = "r", default, skip_serializing_if = "is_default")]
+    pub response_files: bool,
     /// Variables that may be set for it without changing what it touches.
     #[serde(rename = "e", default, skip_serializing_if = "Vec::is_empty")]
     pub environment: Vec<String>,

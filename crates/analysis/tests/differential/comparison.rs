@@ -48,6 +48,8 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
         return match event.kind {
             EventKind::Read => None,
             _ if name == "config" => (checks(Aspect::Writes) && !covers(&told.writes, event)).then_some("writes"),
+            // A repository that is made is among what is written.
+            _ if covers(&told.writes, event) => None,
             _ => (checks(Aspect::Repository) && told.repository.is_empty() && changes_repository(&event.path, fixture))
                 .then_some("repository"),
         };
@@ -60,6 +62,11 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
         EventKind::Read => (Aspect::Reads, &told.reads, "reads"),
         EventKind::Write | EventKind::MakeDirectory => (Aspect::Writes, &told.writes, "writes"),
         EventKind::Delete => (Aspect::Deletes, &told.deletes, "deletes"),
+        EventKind::Start => {
+            let is_named = |word: &String| word.rsplit('/').next() == Some(&*name);
+            let named = told.commands.iter().any(|command| command.shown.first().is_some_and(is_named));
+            return (checks(Aspect::Commands) && !named).then_some("commands");
+        }
         EventKind::Connect => {
             let address = event.path.to_string_lossy();
             let named = told.network.iter().any(|host| host.contains(&*address) || !host.starts_with("127."));

@@ -5,7 +5,8 @@
 //! DIFFERENTIAL_SECONDS=3600   goes on with random cases for so long
 //! DIFFERENTIAL_CASE=N         only this case
 //! DIFFERENTIAL_COMMAND=TEXT   only this command; `@` stands for the throw-away directory
-//! DIFFERENTIAL_FILE=PATH      only the commands of this file, one a line
+//! DIFFERENTIAL_FILE=PATH      only the commands of this file, one a line; in a `.jsonl` file each line is a JSON text, and
+//!                             `@ROOT@` stands for the throw-away directory
 //! ```
 //! The commands run in namespaces of their own, without a network, where everything but that directory is read-only.
 //! Without `strace` or such namespaces the test is skipped aloud.
@@ -54,8 +55,10 @@ fn generated_commands_do_only_what_is_told() {
         run.check_command(&command.replace('@', run.fixture.root.to_str().unwrap()), "given");
     } else if let Some(file) = variable("DIFFERENTIAL_FILE") {
         let commands = fixture::text(std::path::Path::new(&file));
-        for command in commands.lines().filter(|line| !line.is_empty()) {
-            run.check_command(&command.replace('@', run.fixture.root.to_str().unwrap()), "listed");
+        let sign = if file.ends_with(".jsonl") { "@ROOT@" } else { "@" };
+        for line in commands.lines().filter(|line| !line.is_empty()) {
+            let command = if sign == "@" { line.to_owned() } else { serde_json::from_str(line).unwrap() };
+            run.check_command(&command.replace(sign, run.fixture.root.to_str().unwrap()), "listed");
         }
     } else if let Some(case) = variable("DIFFERENTIAL_CASE").and_then(|text| text.parse().ok()) {
         run.check_case(case);

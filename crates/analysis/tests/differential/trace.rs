@@ -7,6 +7,12 @@ use crate::fixture::Fixture;
 
 const MAX_LINKS: usize = 40;
 
+/// Programs that start only what their words say; others start helpers of their own.
+const STARTERS: [&str; 15] = [
+    "bash", "sh", "dash", "env", "xargs", "find", "nice", "nohup", "timeout", "setsid", "stdbuf", "ionice", "flock",
+    "chroot", "taskset",
+];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
     Read,
@@ -14,13 +20,15 @@ pub(crate) enum EventKind {
     MakeDirectory,
     Delete,
     Connect,
+    /// A shell, or a program that runs what its words say, starts a program.
+    Start,
 }
 
 /// Something that a process did.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
-    /// The file, with links followed; the address of a connection.
+    /// The file, with links followed; the address of a connection; the name of a program that starts.
     pub(crate) path: PathBuf,
     /// The program that did it.
     pub(crate) program: String,
@@ -53,12 +61,18 @@ pub(crate) fn events(trace: &str, fixture: &Fixture) -> Vec<Event> {
         processes: HashMap::new(),
         created: HashMap::new(),
         aliases: HashMap::new(),
+        started: false,
         events: Vec::new(),
     };
     for (pid, call) in calls {
         if !replay.processes.contains_key(&pid) {
             let parent = parents.get(&pid).and_then(|parent| replay.processes.get(parent)).cloned();
-            let first = ProcessState { cwd: fixture.work(), program: "bash".to_owned(), words: String::new() };
+            let first = ProcessState {
+                cwd: fixture.work(),
+                program: "bash".to_owned(),
+                words: String::new(),
+                is_helper: false,
+            };
             replay.processes.insert(pid, parent.unwrap_or(first));
         }
         replay.call(pid, &call, &parents);
@@ -146,26 +160,35 @@ fn arguments(call: &str) -> Vec<String> {
 fn unquoted(argument: &str) -> Option<String> {
     // A call that was interrupted has a space before its end.
     let inner = argument.trim_end().strip_prefix('"')?.strip_suffix('"')?;
-    let mut text = String::new();
-    let mut chars = inner.chars();
+    let mut bytes = Vec::new();
+    let mut chars = inner.chars().peekable();
     while let Some(char) = chars.next() {
         match char {
             '\\' => match chars.next()? {
-                'n' => text.push('\n'),
-                't' => text.push('\t'),
-                other => text.push(other),
+                'n' => bytes.push(b'\n'),
+                't' => bytes.push(b'\t'),
+                digit @ '0'..='7' => {
+                    let mut number = digit.to_digit(8)?;
+                    for _ in 0..2 {
+                        let Some(next) = chars.peek().and_then(|char| char.to_digit(8)) else { break };
+                        number = number * 8 + next;
+                        chars.next();
+                    }
+                    bytes.push(number as u8);
+                }
+                other => bytes.extend(other.encode_utf8(&mut [0; 4]).bytes()),
             },
-            char => text.push(char),
+            char => bytes.extend(char.encode_utf8(&mut [0; 4]).bytes()),
         }
     }
-    Some(text)
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The path in `3</path>`.
 fn descriptor_path(argument: &str) -> Option<PathBuf> {
     let (_, rest) = argument.split_once('<')?;
     let path = rest.split_once('>')?.0.trim_end_matches(" (deleted)");
-    path.starts_with('/').then(|| PathBuf::from(path))
+    path.starts_with('/').then(|| unquoted(&format!("\"{path}\"")).map(PathBuf::from))?
 }
 
 #[derive(Clone)]
@@ -174,6 +197,8 @@ struct ProcessState {
     program: String,
     /// The program's words, as they are printed.
     words: String,
+    /// Whether another program than a starter runs it, as a helper of its own.
+    is_helper: bool,
 }
 
 struct Replay<'f> {
@@ -187,6 +212,8 @@ struct Replay<'f> {
     created: HashMap<PathBuf, (u32, String)>,
     /// Names that are hard links to others.
     aliases: HashMap<PathBuf, PathBuf>,
+    /// Whether the shell that runs the command has started.
+    started: bool,
     events: Vec<Event>,
 }
 
@@ -211,7 +238,17 @@ impl Replay<'_> {
             }
             "execve" => {
                 let program = unquoted(arg(0)).unwrap_or_default();
+                let is_helper = self
+                    .processes
+                    .get(&pid)
+                    .is_some_and(|state| state.is_helper || !STARTERS.contains(&&*state.program));
+                if self.started && !is_helper {
+                    let name = program.rsplit('/').next().unwrap_or_default().to_owned();
+                    self.add(EventKind::Start, pid, call, Path::new(&name));
+                }
+                self.started = true;
                 if let Some(state) = self.processes.get_mut(&pid) {
+                    state.is_helper = is_helper;
                     state.words = arg(1).to_owned();
                     state.program = program.rsplit('/').next().unwrap_or_default().to_owned();
                 }
@@ -313,12 +350,17 @@ impl Replay<'_> {
     }
 
     fn add(&mut self, kind: EventKind, pid: u32, call: &str, path: &Path) {
-        if kind != EventKind::Connect && (!path.starts_with(self.root) || path.starts_with(&self.temporary)) {
+        let is_path = !matches!(kind, EventKind::Connect | EventKind::Start);
+        if is_path && (!path.starts_with(self.root) || path.starts_with(&self.temporary)) {
             return;
         }
         let program = self.actor(pid).1;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let is_named = self.processes.get(&pid).is_some_and(|state| state.words.contains(&name));
+        // git looks whether files that it drops from the index have changed.
+        let drops = |state: &ProcessState| {
+            state.program == "git" && ["\"rm\"", "\"reset\""].iter().any(|word| state.words.contains(word))
+        };
+        let is_named = self.processes.get(&pid).is_some_and(|state| state.words.contains(&name) && !drops(state));
         self.events.push(Event {
             kind,
             path: path.to_owned(),

@@ -80,9 +80,20 @@ pub(crate) fn run<'c, 'a>(
             }
         }
     }
+    // Paths behind `--` whose contents it shows.
+    let shows = args.get(positions[0]).and_then(Argument::text);
+    let shows = shows.is_some_and(|command| matches!(command, "diff" | "grep" | "diff-files" | "diff-index"));
+    let shown: Vec<Argument> = match parsed.dashes.filter(|_| shows) {
+        Some(dashes) => parsed.operands.get(dashes..).unwrap_or_default().to_vec(),
+        None => Vec::new(),
+    };
+    // `diff` reads two operands as files, and a revision is none.
+    if !shown.is_empty() && args.get(positions[0]).and_then(Argument::text) == Some("diff") {
+        parsed.operands.clone_from(&shown);
+    }
     // Files that git itself chooses are those of the whole work tree.
     let top = top.map(Into::into);
-    Call {
+    let mut call = Call {
         interpreter: &mut *interpreter,
         name,
         program,
@@ -93,8 +104,9 @@ pub(crate) fn run<'c, 'a>(
         io,
         top,
         privileged: false,
-    }
-    .carry_out();
+    };
+    shown.iter().for_each(|path| pathspec(&mut call, path, Access::Read));
+    call.carry_out();
     // What is added and committed comes out again where the repository is shown or sent.
     let fetches = args
         .iter()

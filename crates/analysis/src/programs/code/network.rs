@@ -24,7 +24,27 @@ pub(crate) fn bare_host(authority: &str) -> Option<String> {
         None => host.split(':').next().unwrap_or_default(),
     };
     let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '_' | ':');
-    (!host.is_empty() && host.chars().all(plain)).then(|| host.to_ascii_lowercase())
+    let host = host.to_ascii_lowercase();
+    (!host.is_empty() && host.chars().all(plain)).then(|| plain_address(&host).unwrap_or(host))
+}
+
+/// An address of IPv4 with four decimal numbers, whatever it is written with: `127.1`, `0x7f000001`, `2130706433`.
+fn plain_address(host: &str) -> Option<String> {
+    let number = |text: &str| match (text.strip_prefix("0x"), text.strip_prefix('0')) {
+        (Some(""), _) => Some(0),
+        (Some(hexadecimal), _) => u32::from_str_radix(hexadecimal, 16).ok(),
+        (None, Some(octal)) if !octal.is_empty() => u32::from_str_radix(octal, 8).ok(),
+        _ => text.parse().ok(),
+    };
+    let numbers: Option<Vec<u32>> = host.split('.').map(number).collect();
+    let numbers = numbers.filter(|numbers| numbers.len() <= 4)?;
+    let (last, bytes) = numbers.split_last()?;
+    let mut address = *last;
+    for (at, byte) in bytes.iter().enumerate() {
+        address = address.checked_add(byte.checked_shl(24 - 8 * at as u32).filter(|_| *byte < 256)?)?;
+    }
+    let fits = bytes.is_empty() || u64::from(*last) < 1 << (8 * (4 - bytes.len()));
+    fits.then(|| std::net::Ipv4Addr::from(address).to_string())
 }
 
 /// The host of `user@host:path`, or of an address.

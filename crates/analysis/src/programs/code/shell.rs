@@ -27,6 +27,11 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         }
         return;
     }
+    // `bash - FILE`: a dash alone ends the options.
+    let operands = match operands.split_first() {
+        Some((dash, rest)) if dash.text() == Some("-") && call.parsed.dashes.is_none() => rest.to_vec(),
+        _ => operands,
+    };
     match operands.split_first() {
         // Without a text it only complains.
         None if call.parsed.is_set("code") => {}
@@ -44,7 +49,9 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
             match &call.io.stdin.text {
                 Text::Known(text) => {
                     let text = Argument::known(text.clone());
-                    run_text(call, &text, &operands, dialect);
+                    // A file that is the input is no parameter.
+                    let named = usize::from(!call.parsed.is_set("input") && !operands.is_empty());
+                    run_text(call, &text, &operands[named..], dialect);
                 }
                 _ => call.interpreter.unsure_all(format!("what {} reads from its input is not known", call.name)),
             }

@@ -1,13 +1,18 @@
 //! Statements for databases: whether they only look.
 
-use crate::observer::Fact;
+use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Depth, Verb};
+use crate::programs::spec::{Access, Aspect, Depth, Verb};
 use crate::value::Argument;
 
 pub(super) fn run(call: &mut Call<'_, '_>) {
     call.by_file();
     // A database that is missing is made, whatever the statement is.
+    let is_address = |file: &Argument| file.beginning().to_ascii_lowercase().starts_with("file:");
+    if database_file(call).as_ref().is_some_and(is_address) {
+        let aspects = Aspects::of(&[Aspect::Reads, Aspect::Writes]);
+        call.interpreter.unsure_program(aspects, "the address of a database may name any file");
+    }
     let Some(file) = database_file(call).filter(|_| !call.parsed.has("-readonly")) else { return };
     let disk = call.interpreter.environment.disk;
     let is_there = file.text().and_then(|text| call.state.path(text)).is_some_and(|path| disk.kind(&path).is_some());
@@ -28,10 +33,9 @@ fn database_file(call: &Call<'_, '_>) -> Option<Argument> {
 /// A statement, as far as it can be read.
 pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
     let Some(service) = call.body.service.clone() else {
-        return call.interpreter.unsure_program(
-            crate::observer::Aspects::ALL,
-            format!("{}: which database it is about is not known", call.name),
-        );
+        return call
+            .interpreter
+            .unsure_program(Aspects::ALL, format!("{}: which database it is about is not known", call.name));
     };
     let verb = word.text().map(str::to_owned).and_then(|text| classify(&text));
     match verb {
@@ -41,10 +45,9 @@ pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
                 call.touch(Access::Write, &file, Depth::Itself);
             }
         }
-        None => call.interpreter.unsure_program(
-            crate::observer::Aspects::ALL,
-            format!("what the statement for {} does is not clear", call.name),
-        ),
+        None => call
+            .interpreter
+            .unsure_program(Aspects::ALL, format!("what the statement for {} does is not clear", call.name)),
     }
 }
 
@@ -150,9 +153,15 @@ fn without_quotes(text: &str) -> Option<String> {
     }
     let mut plain = String::new();
     let mut quote = None;
-    for char in text.chars() {
+    for (at, char) in text.char_indices() {
         match quote {
-            Some(open) if char == open => quote = None,
+            Some(open) if char == open => {
+                quote = None;
+                // The name of a function may be quoted.
+                if text[at + 1..].trim_start().starts_with('(') {
+                    return None;
+                }
+            }
             Some(_) => {}
             None if matches!(char, '\'' | '"') => {
                 quote = Some(char);

@@ -4,6 +4,7 @@ use super::{Parsed, Parser};
 use crate::syntax::{Problem, Word};
 
 const UNDECODED: Problem = "an escape sequence that is not text";
+const LOCALE: Problem = "an escape sequence for a character that not every locale has";
 
 impl Parser<'_> {
     /// At the quote of `$'…'`.
@@ -52,7 +53,12 @@ impl Parser<'_> {
                 None => bytes.extend(b"\\x"),
             },
             'u' | 'U' => match self.digits(16, if char == 'u' { 4 } else { 8 }).map(char::from_u32) {
-                Some(Some(decoded)) => push_char(bytes, decoded),
+                Some(Some(decoded)) => {
+                    if !decoded.is_ascii() {
+                        self.add_problem(LOCALE);
+                    }
+                    push_char(bytes, decoded);
+                }
                 Some(None) => return self.fail(UNDECODED),
                 None => bytes.extend([b'\\', char as u8]),
             },

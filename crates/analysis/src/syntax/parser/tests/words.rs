@@ -30,7 +30,7 @@ fn line_continuations_vanish() {
 #[test]
 fn ansi_c_escapes_are_decoded() {
     assert_trees(&[
-        (r"$'a\nb\t\\\'\x41\101\u00e9\cA'", "['a\nb\t\\'AA\u{e9}\u{1}']"),
+        (r"$'a\nb\t\\\'\x41\101\u0041\cA'", "['a\nb\t\\'AAA\u{1}']"),
         (r"$'\#\x\?'", r"['\#\x?']"),
         (r"$'\xc3\xa9'", "['\u{e9}']"),
         (r#""$'a'""#, "['$'a'']"),
