@@ -330,6 +330,7 @@ impl Compiler<'_> {
             "process" => Effect::Process(rest.to_owned()),
             "prints" if rest == "environment" => Effect::Prints(Source::Environment),
             "prints" if rest == "clipboard" => Effect::Prints(Source::Clipboard),
+            "prints" if rest == "shell-setup" => Effect::Prints(Source::ShellSetup),
             "repository" => {
                 let (kind, what) = rest.split_once(' ').unwrap_or((rest, ""));
                 Effect::Repository(repository_change(kind)?, what.to_owned())

@@ -155,7 +155,8 @@ pub(crate) enum Sink {
 pub(crate) struct Capture {
     /// All of it, as long as that is known.
     known: Option<String>,
-    number: bool,
+    /// What all of it is, where one command printed it.
+    whole: Option<Text>,
     taint: Taint,
     /// How many conditions its commands were in when it began.
     conditions: usize,
@@ -201,6 +202,8 @@ pub(crate) struct Interpreter<'a> {
     captures: Vec<Capture>,
     /// The taint of what the current command reads.
     pub(crate) read_taint: Taint,
+    /// Whether the current program prints code that sets up a shell.
+    pub(crate) prints_setup: bool,
     /// The files that the current command writes.
     written: Vec<PathBuf>,
     /// The hosts that the current command contacts.
@@ -263,6 +266,7 @@ impl<'a> Interpreter<'a> {
             returns: Vec::new(),
             captures: Vec::new(),
             read_taint: Taint::NONE,
+            prints_setup: false,
             written: Vec::new(),
             contacted: Vec::new(),
             redirected: false,
@@ -496,8 +500,7 @@ impl<'a> Interpreter<'a> {
         let capture = self.captures.pop().unwrap_or_default();
         let text = match capture.known {
             Some(known) if !self.redirected => Text::Known(known.into()),
-            _ if capture.number => Text::Number,
-            _ => Text::Unknown,
+            _ => capture.whole.unwrap_or(Text::Unknown),
         };
         Stream { text, taint: capture.taint, file: None }
     }
@@ -519,7 +522,8 @@ impl<'a> Interpreter<'a> {
                     }
                     (text, known) => {
                         let surely = *whole && conditions == capture.conditions;
-                        capture.number = is_empty && *text == Text::Number && surely;
+                        let is_kind = matches!(text, Text::Number | Text::ShellSetup);
+                        capture.whole = (is_empty && is_kind && surely).then(|| text.clone());
                         *known = None;
                     }
                 }

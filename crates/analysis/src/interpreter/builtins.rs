@@ -125,6 +125,10 @@ impl Interpreter<'_> {
                 Outcome::both(state)
             }
             "break" | "continue" => {
+                let is_count = |arg: &Argument| arg.text().is_some_and(|text| text.parse::<u32>().is_ok_and(|n| n > 0));
+                if !(args.is_empty() || matches!(args, [only] if is_count(only))) {
+                    self.unsure_all(format!("{name} with a word that is no number"));
+                }
                 self.jump(&state);
                 Outcome::both(state)
             }
@@ -302,10 +306,16 @@ impl Interpreter<'_> {
         let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
         let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
         self.runs_data(taint, "eval");
+        let is_setup = |arg: &Argument| arg.value.text == Text::ShellSetup && !arg.many;
         match texts {
             Some(texts) => {
                 let text = texts.join(" ");
                 self.script_text(&text, state, io)
+            }
+            // It only changes what later commands mean.
+            None if args.iter().all(is_setup) => {
+                self.forget(&mut state);
+                Outcome::both(state)
             }
             None => {
                 self.unsure_all("what eval runs is only known then");
@@ -387,6 +397,9 @@ impl Interpreter<'_> {
 
     fn declared(&mut self, name: &str, variable: &str, exported: bool, state: &mut State) {
         if exported {
+            if super::run::steers_programs(variable) && !super::run::is_harmless(variable) {
+                self.unsure_all(format!("it exports {variable}, which changes what programs do"));
+            }
             if state.variable(variable).is_none() {
                 let value = self.variable(variable, state);
                 state.set(variable, Some(value));
@@ -541,6 +554,7 @@ impl Interpreter<'_> {
         match args {
             [] => Outcome::both(state),
             [first, rest @ ..] => match first.text() {
+                Some("--help" | "--version") if rest.is_empty() => Outcome::both(state),
                 // They only say where the program is.
                 Some("-v" | "-V") => {
                     self.print(&Value::UNKNOWN, io);

@@ -33,7 +33,7 @@ const FILLS_TREES: [&str; 24] = [
 ];
 
 /// Variables that decide nothing about what programs touch.
-const HARMLESS: [&str; 39] = [
+const HARMLESS: [&str; 41] = [
     "LANG",
     "LANGUAGE",
     "TZ",
@@ -63,6 +63,8 @@ const HARMLESS: [&str; 39] = [
     "ENVIRONMENT",
     "FOO",
     "BAR",
+    "BAZ",
+    "VAR",
     "LOG_LEVEL",
     "LOGLEVEL",
     "USER",
@@ -102,7 +104,7 @@ pub(crate) fn steers_shell(name: &str) -> bool {
 }
 
 /// Variables that steer programs: they count even where they are not exported, for they may have been before.
-fn steers_programs(name: &str) -> bool {
+pub(super) fn steers_programs(name: &str) -> bool {
     const FAMILIES: [&str; 19] = [
         "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_", "NPM_", "JAVA", "GREP_", "LESS", "SSH_", "CURL_", "AWS_",
         "DOCKER_", "KUBE", "CARGO", "RUST", "GO", "PG",
@@ -115,7 +117,7 @@ fn steers_programs(name: &str) -> bool {
         || NAMES.contains(&name)
 }
 
-fn is_harmless(name: &str) -> bool {
+pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
@@ -306,6 +308,9 @@ impl Interpreter<'_> {
             self.forget(&mut state);
             return Outcome::both(state);
         };
+        if words[0].substituted {
+            self.unsure_all(format!("{name} is what another command prints"));
+        }
         // What looks like an option is one of the program before it.
         if name.starts_with('-') && lookup == Lookup::Programs {
             self.unsure_all(format!("{name} is no program"));
@@ -336,6 +341,7 @@ impl Interpreter<'_> {
             return outcome;
         }
         if lookup == Lookup::Builtins {
+            self.unsure_all(format!("{name} is no known builtin"));
             return Outcome::failure(state);
         }
         let run = self.command_run(words, &state, io);
@@ -382,6 +388,7 @@ impl Interpreter<'_> {
         {
             self.unsure_all(format!("{name} may change what {known} does"));
         }
+        self.prints_setup = false;
         let outer = std::mem::replace(&mut self.fills_trees, FILLS_TREES.contains(&known));
         Call::run(self, program, known, words, state, io);
         self.fills_trees = outer;
@@ -399,7 +406,11 @@ impl Interpreter<'_> {
         for path in std::mem::take(&mut self.written) {
             self.data_to_file(&path, data);
         }
-        let text = if is_count(words) { Text::Number } else { Text::Unknown };
+        let text = match std::mem::take(&mut self.prints_setup) {
+            true => Text::ShellSetup,
+            false if is_count(words) => Text::Number,
+            false => Text::Unknown,
+        };
         self.print(&Value { text, taint: data }, io);
     }
 

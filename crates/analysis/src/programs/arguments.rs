@@ -179,6 +179,10 @@ impl<'p> Reader<'p, '_> {
             Ok(Some(spec)) => self.take(spec, value),
             Ok(None) => match self.exact("--*") {
                 Some(spec) => self.parsed.give(spec, Vec::new()),
+                // No option is named by a sign: it is refused, or a word like others (`grep '-->' f`).
+                None if !name[2..].starts_with(|char: char| char.is_alphanumeric() || char == '-') => {
+                    self.operand(&Argument::known(text));
+                }
                 None => self.unknown(name),
             },
             Err(()) => self.parsed.problems.push(format!("{name} may be short for several options of {}", self.name)),
@@ -224,7 +228,7 @@ impl<'p> Reader<'p, '_> {
         }
         while values.len() < spec.values.len() && !spec.attached {
             let Some(value) = self.words.get(self.at) else {
-                // Without its value the program only complains.
+                self.parsed.problems.push(format!("{} without its value", spec.names.join(", ")));
                 break;
             };
             // Whether a word that looks like an option is a value differs between parsers, getopt aside.
@@ -312,7 +316,7 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
     let longest = 8;
     while at < words.len() && given.len() < longest {
         let Some(text) = words[at].text() else { break };
-        if text.starts_with('-') && text.len() > 1 {
+        if text.starts_with('-') && text.len() > 1 && !(given.is_empty() && names_command(program, text)) {
             let parsed = parse_one(program, name, &words[at..]);
             match parsed {
                 Some(length) => at += length,
@@ -367,6 +371,17 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
         }
         None => Command::Unknown(format!("{name} {} is not known", texts[..texts.len().min(2)].join(" "))),
     }
+}
+
+/// Why a command is unsure that another command prints.
+pub(crate) fn substituted_command(words: &[Argument], positions: &[usize]) -> Option<String> {
+    let word = positions.iter().filter_map(|at| words.get(*at)).find(|word| word.substituted)?;
+    Some(format!("{} is what another command prints", word.shown))
+}
+
+/// Whether a word that looks like an option is a command: `brew --prefix`.
+fn names_command(program: &Program, word: &str) -> bool {
+    program.commands.iter().flat_map(|command| &command.patterns).any(|pattern| pattern[0] == word)
 }
 
 /// How many words an option of the program takes, itself included.

@@ -10,6 +10,7 @@ pub(crate) mod git;
 pub(crate) mod literal_code;
 pub(crate) mod network;
 mod patch;
+pub(crate) mod perl;
 mod runners;
 mod sed;
 pub(crate) mod settings;
@@ -37,14 +38,17 @@ const CODE: &[(&str, Code)] = &[
     ("git-clone", git::clone),
     ("git-push", git::push),
     ("make", shell::make),
+    ("mlr", runners::mlr),
     ("parallel", runners::parallel),
     ("patch", patch::run),
+    ("perl", perl::run),
     ("sed", sed::run),
     ("shell", shell::run),
     ("sql", sql::run),
     ("ssh", ssh::run),
     ("tar", archive::tar),
     ("wget", curl::wget),
+    ("xargs", runners::xargs),
 ];
 
 pub(super) fn run(name: &str, call: &mut Call<'_, '_>) {

@@ -122,13 +122,6 @@ pub struct Case {
     pub does: Option<Vec<Effect>>,
 }
 
-impl Case {
-    /// Whether it is about calls without operands.
-    pub(crate) fn holds_without_operands(&self) -> bool {
-        self.conditions.iter().any(|condition| matches!(condition, Condition::OperandsUpTo(_)))
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Condition {
     #[serde(rename = "m")]
@@ -272,6 +265,9 @@ pub enum RepositoryChange {
 pub enum Source {
     Environment,
     Clipboard,
+    /// Code that only sets up a shell.
+    #[serde(rename = "setup")]
+    ShellSetup,
 }
 
 /// A service that program files name.

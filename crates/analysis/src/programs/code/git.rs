@@ -71,6 +71,7 @@ pub(crate) fn run<'c, 'a>(
         args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
     let parsed = arguments::parse(program, &[&command.body], name, &rest);
     let mut parsed = parsed;
+    parsed.problems.extend(arguments::substituted_command(args, &positions));
     if let Some(dashes) = parsed.dashes.filter(|dashes| *dashes < parsed.operands.len()) {
         // What stands before `--` is a revision.
         let revisions = ["checkout", "reset", "diff", "log", "show", "blame"];

@@ -14,7 +14,7 @@ struct Settings {
     words: &'static [&'static str],
 }
 
-const SETTINGS: [Settings; 4] = [
+const SETTINGS: [Settings; 6] = [
     Settings {
         programs: &["ruff"],
         files: &["ruff.toml", ".ruff.toml", "pyproject.toml"],
@@ -41,6 +41,8 @@ const SETTINGS: [Settings; 4] = [
         files: &[".hg/hgrc"],
         words: &["hooks", "extensions", "alias", "!", "/", "include"],
     },
+    Settings { programs: &["mvn"], files: &[".mvn"], words: &[] },
+    Settings { programs: &["mlr", "miller"], files: &[".mlrc"], words: &[] },
     Settings { programs: &["jj"], files: &[".jj/repo/config.toml"], words: &[] },
 ];
 

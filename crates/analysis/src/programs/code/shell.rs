@@ -28,8 +28,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         return;
     }
     match operands.split_first() {
-        // Without a text it only complains.
-        None if call.parsed.is_set("code") => {}
+        None if call.parsed.is_set("code") => call.interpreter.unsure_all(format!("{} -c without commands", call.name)),
         Some((text, rest)) if call.parsed.is_set("code") => {
             call.interpreter.runs_data(text.value.taint, call.name);
             run_text(call, text, rest.get(1..).unwrap_or_default(), dialect);
