@@ -22,6 +22,7 @@ type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
 const CODE_ROLES: &[&str] = &[
+    "request-header",
     "fzf-bind",
     "jq-filter",
     "xxd-number",
@@ -323,6 +324,7 @@ impl Compiler<'_> {
             None => Effect::Path(access, Depth::Itself, rest.to_owned()),
         };
         Ok(match kind {
+            "list" => Effect::Path(Access::Read, Depth::Names, rest.trim_end_matches("/**").to_owned()),
             "read" => path(Access::Read),
             "write" => path(Access::Write),
             "delete" => path(Access::Delete),
@@ -405,6 +407,7 @@ fn role(text: &str) -> Result<Role> {
     Ok(match text {
         "text" => Role::Text,
         "read" => Role::Path(Read, Depth::Itself),
+        "list-tree" => Role::Path(Read, Depth::Names),
         "read-tree" => Role::Path(Read, Depth::Tree),
         "write" => Role::Path(Write, Depth::Itself),
         "write-tree" => Role::Path(Write, Depth::Tree),

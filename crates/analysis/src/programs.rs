@@ -3,7 +3,7 @@
 pub(crate) mod arguments;
 pub(crate) mod call;
 mod code;
-mod credentials;
+pub(crate) mod credentials;
 pub mod spec;
 
 use std::collections::HashMap;

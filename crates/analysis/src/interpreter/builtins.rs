@@ -64,7 +64,9 @@ impl Interpreter<'_> {
                 self.declare(name, args, state)
             }
             "set" => {
-                self.print_variables(args, io);
+                if args.is_empty() {
+                    self.print_variables(args, io);
+                }
                 self.set_options(args, state)
             }
             "shift" => {
@@ -207,7 +209,7 @@ impl Interpreter<'_> {
         if args.iter().all(|arg| arg.beginning().starts_with('-') || arg.many)
             || args.iter().any(|arg| arg.text() == Some("-p"))
         {
-            let taint = self.source(super::FlowSource::Environment(String::new()));
+            let taint = self.environment_printed();
             self.print(&Value::unknown(taint), io);
         }
     }

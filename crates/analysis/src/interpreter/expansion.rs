@@ -5,6 +5,9 @@ use std::rc::Rc;
 use super::arithmetic::is_name;
 use super::pattern::{self, Marked};
 use super::{FlowSource, Interpreter, Stream, UNITS_PER_STEP};
+use crate::observer::Fact;
+use crate::programs::credentials;
+use crate::programs::spec::Verb;
 use crate::state::State;
 use crate::syntax::{Operation, Parameter, Piece, Word};
 use crate::value::{Argument, Taint, Text, Value};
@@ -189,7 +192,7 @@ impl Interpreter<'_> {
         for builder in done {
             self.finish_word(builder, &shown, state, found);
         }
-        if let [Piece::CommandSubstitution { .. }, ..] = word.pieces.as_slice() {
+        if let [Piece::CommandSubstitution { .. }] = word.pieces.as_slice() {
             found[before..].iter_mut().for_each(|argument| argument.substituted = true);
         }
     }
@@ -478,6 +481,9 @@ impl Interpreter<'_> {
                 None => Value::UNKNOWN,
             },
             _ => {
+                if credentials::is_variable(name) {
+                    self.tell(&Fact::Service { name: credentials::SERVICE, verb: Verb::Read });
+                }
                 let taint = self.source(FlowSource::Environment(name.to_owned()));
                 Value::unknown(taint)
             }

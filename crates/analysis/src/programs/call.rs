@@ -405,7 +405,7 @@ impl<'c, 'a> Call<'c, 'a> {
             }
             Effect::Process(what) => self.interpreter.tell(&Fact::Process(what)),
             Effect::Prints(source) => {
-                let source = match source {
+                let taint = match source {
                     super::spec::Source::ShellSetup => {
                         // Its words may be part of the code.
                         let is_plain =
@@ -414,10 +414,9 @@ impl<'c, 'a> Call<'c, 'a> {
                         return self.interpreter.prints_setup =
                             words.iter().all(|word| word.text().is_some_and(is_plain));
                     }
-                    super::spec::Source::Environment => FlowSource::Environment(String::new()),
-                    super::spec::Source::Clipboard => FlowSource::Clipboard,
+                    super::spec::Source::Environment => self.interpreter.environment_printed(),
+                    super::spec::Source::Clipboard => self.interpreter.source(FlowSource::Clipboard),
                 };
-                let taint = self.interpreter.source(source);
                 self.interpreter.read_taint = self.interpreter.read_taint.and(taint);
             }
             Effect::Privileged => self.privileged = true,

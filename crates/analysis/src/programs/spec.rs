@@ -179,6 +179,9 @@ pub enum Depth {
     /// The file or the directory itself.
     #[serde(rename = "i")]
     Itself,
+    /// The names of everything in it, but not what the files hold.
+    #[serde(rename = "n")]
+    Names,
     /// Everything in it as well.
     #[serde(rename = "t")]
     Tree,

@@ -84,17 +84,26 @@ const READING_HEADERS: [&str; 9] = [
     "user-agent",
 ];
 
+/// Whether a header says no more than which answer is wanted.
+fn only_asks(header: &Argument) -> bool {
+    let name = header.beginning().split_once(':').map(|(name, _)| name.trim().to_ascii_lowercase());
+    name.is_some_and(|name| READING_HEADERS.contains(&name.as_str()))
+}
+
+/// A header of a request to a service.
+pub(super) fn header(call: &mut Call<'_, '_>, header: &Argument) {
+    if !only_asks(header) {
+        call.interpreter.tell(&Fact::Service { name: "web", verb: Verb::Write });
+    }
+}
+
 /// A request that sends something may change what the server has.
 fn requests(call: &mut Call<'_, '_>, sending: &[&str]) {
     let is_reading = |word: &Argument| word.text().is_some_and(|method| READING_METHODS.contains(&method));
-    let is_harmless = |word: &Argument| {
-        let name = word.beginning().split([':', ';']).next().unwrap_or_default().trim().to_ascii_lowercase();
-        READING_HEADERS.contains(&name.as_str())
-    };
     let parsed = &call.parsed;
     let sends = sending.iter().any(|option| parsed.has(option))
         || !["-X", "--method"].iter().all(|option| parsed.values(option).all(is_reading))
-        || !["-H", "--header"].iter().all(|option| parsed.values(option).all(is_harmless));
+        || !["-H", "--header"].iter().all(|option| parsed.values(option).all(only_asks));
     if sends {
         call.interpreter.tell(&Fact::Service { name: "web", verb: Verb::Write });
     }

@@ -132,7 +132,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     if words.len() == 1 && matches!(words[0].text(), Some("-help" | "--help" | "-version" | "--version")) {
         return;
     }
-    roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
+    roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Names));
     let leads_elsewhere = |root: &Argument| {
         let path = root.text().and_then(|text| call.state.path(text));
         path.is_none_or(|path| call.interpreter.environment.disk.read_link(&path).is_some()) || call.interpreter.changed

@@ -283,6 +283,21 @@ pub(super) fn push(call: &mut Call<'_, '_>) {
     }
 }
 
+/// `REV:PATH` and `:PATH` show a file as it is in the repository, which is often as it is on the disk.
+pub(super) fn revision(call: &mut Call<'_, '_>, word: &Argument) {
+    let Some((_, path)) = word.text().and_then(|text| text.split_once(':')) else { return };
+    // `:/text` looks for a message, `:0:path` is a stage.
+    let path = path.trim_start_matches(|char: char| char.is_ascii_digit()).trim_start_matches(':');
+    if path.is_empty() || path.starts_with('/') {
+        return;
+    }
+    let path = match (path.starts_with("./") || path.starts_with("../"), &call.top) {
+        (false, Some(top)) => top.join(path).to_string_lossy().into_owned(),
+        _ => path.to_owned(),
+    };
+    call.touch(Access::Read, &Argument::known(path), Depth::Itself);
+}
+
 /// A path of git's: `:(…)` and patterns stand for more than one.
 pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     match word.text() {
