@@ -169,7 +169,8 @@ fn sandbox_engine(
     let text = hookwright_disk::read_text(&settings, MAX_TEST_SETTINGS_BYTES).with_context(|| {
         format!("there are no settings: name a file with `settings = …`, or create {}", settings.display())
     })?;
-    let mut declared = parse_layer(&Layer::new(Source::Project, &shown, &text));
+    let source = if file.user { Source::User } else { Source::Project };
+    let mut declared = parse_layer(&Layer::new(source, &shown, &text));
     let errors: Vec<&Diagnostic> =
         declared.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).collect();
     if let [first, ..] = errors.as_slice() {
