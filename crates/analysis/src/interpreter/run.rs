@@ -9,6 +9,7 @@ use crate::budget::OVER_BUDGET;
 use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::programs::spec::Aspect;
+use crate::star_pattern::matches_star;
 use crate::state::{Function, State};
 use crate::syntax::{AssignedValue, Assignment, Dialect, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
@@ -376,11 +377,11 @@ impl Interpreter<'_> {
             return self.print_result(words, known, io);
         };
         let odd = state.variables().find(|(name, variable)| match variable.exported {
-            true => !is_harmless(name) && !program.environment.iter().any(|fine| fits(fine, name)),
+            true => !is_harmless(name) && !program.environment.iter().any(|fine| matches_star(fine, name)),
             false => {
                 variable.value.is_some()
                     && steers_programs(name)
-                    && !program.environment.iter().any(|fine| fits(fine, name))
+                    && !program.environment.iter().any(|fine| matches_star(fine, name))
             }
         });
         if let Some((name, _)) = odd
@@ -431,14 +432,6 @@ impl Interpreter<'_> {
         if !taint.is_none() {
             self.flow(taint, &format!("run:{name}"), name);
         }
-    }
-}
-
-/// Whether a variable fits a name that may end in `*`.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => pattern == name,
     }
 }
 
