@@ -1,6 +1,6 @@
 //! The words of a call, taken apart by the program's options. Only what the program's file lists is understood.
 
-use super::spec::{Body, OptionSpec, Program, Role, SubCommand, Syntax};
+use super::spec::{Body, Case, Condition, Operand, OptionSpec, Program, Role, SubCommand, Syntax};
 use crate::star_pattern::matches_star;
 use crate::value::Argument;
 
@@ -46,6 +46,23 @@ impl<'p> Parsed<'p> {
 
     pub(crate) fn is_set(&self, mode: &str) -> bool {
         self.modes.contains(&mode)
+    }
+
+    /// Whether the condition of a case holds.
+    pub(crate) fn holds(&self, case: &Case) -> bool {
+        let count = self.operands.len();
+        case.conditions.iter().all(|condition| match condition {
+            Condition::Mode(mode) => self.is_set(mode),
+            Condition::NotMode(mode) => !self.is_set(mode),
+            Condition::OperandsOver(number) => count > *number,
+            Condition::OperandsUpTo(number) => count <= *number,
+        })
+    }
+
+    /// What the operands of this call are.
+    pub(crate) fn operands_of<'b>(&self, body: &'b Body) -> Option<&'b [Operand]> {
+        let case = body.cases.iter().find(|case| self.holds(case));
+        case.and_then(|case| case.operands.as_deref()).or(body.operands.as_deref())
     }
 
     fn give(&mut self, spec: &'p OptionSpec, values: Vec<Argument>) {

@@ -4,9 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::arguments::{self, Command, Parsed};
-use super::spec::{
-    Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, Program, RepositoryChange, Role, Verb,
-};
+use super::spec::{Access, Aspect, Body, Count, Depth, Effect, Operand, Program, RepositoryChange, Role, Verb};
 use super::{code, credentials};
 use crate::interpreter::{FlowSource, Interpreter, Io, Lookup};
 use crate::observer::{Aspects, Fact};
@@ -201,7 +199,7 @@ impl<'c, 'a> Call<'c, 'a> {
 
     /// What the file says of operands and effects.
     pub(crate) fn by_file(&mut self) {
-        let case = self.body.cases.iter().find(|case| self.holds(case));
+        let case = self.body.cases.iter().find(|case| self.parsed.holds(case));
         let operands = case.and_then(|case| case.operands.as_ref()).or(self.body.operands.as_ref());
         let default = case.and_then(|case| case.default.as_ref()).or(self.body.default.as_ref());
         let does = case.and_then(|case| case.does.as_ref()).unwrap_or(&self.body.does);
@@ -228,16 +226,6 @@ impl<'c, 'a> Call<'c, 'a> {
                 self.interpreter.unsure_program(Aspects::ALL, reason);
             }
         }
-    }
-
-    fn holds(&self, case: &Case) -> bool {
-        let count = self.parsed.operands.len();
-        case.conditions.iter().all(|condition| match condition {
-            Condition::Mode(mode) => self.parsed.is_set(mode),
-            Condition::NotMode(mode) => !self.parsed.is_set(mode),
-            Condition::OperandsOver(number) => count > *number,
-            Condition::OperandsUpTo(number) => count <= *number,
-        })
     }
 
     /// Gives operands their roles: those behind the repeated one are the last words.
