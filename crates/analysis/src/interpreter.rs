@@ -128,11 +128,15 @@ pub(crate) struct Stream {
     pub(crate) taint: Taint,
     /// The file that it is, if it is one.
     pub(crate) file: Option<Rc<Path>>,
+    /// How many commands had ended when it began: one that ends later may have read a part of it.
+    began_at: usize,
+    /// Whether it is a pipe or a redirection, and not what the shell itself reads.
+    redirected: bool,
 }
 
 impl Default for Stream {
     fn default() -> Self {
-        Stream { text: Text::Unknown, taint: Taint::NONE, file: None }
+        Stream { text: Text::Unknown, taint: Taint::NONE, file: None, began_at: 0, redirected: false }
     }
 }
 
@@ -204,6 +208,9 @@ pub(crate) struct Interpreter<'a> {
     pub(crate) read_taint: Taint,
     /// Whether the current program prints code that sets up a shell.
     pub(crate) prints_setup: bool,
+    ended_commands: usize,
+    /// Whether the shell reads its commands from its input, which they may read from, too.
+    pub(crate) script_is_input: bool,
     /// The files that the current command writes.
     written: Vec<PathBuf>,
     /// The hosts that the current command contacts.
@@ -267,6 +274,8 @@ impl<'a> Interpreter<'a> {
             captures: Vec::new(),
             read_taint: Taint::NONE,
             prints_setup: false,
+            ended_commands: 0,
+            script_is_input: false,
             written: Vec::new(),
             contacted: Vec::new(),
             redirected: false,
@@ -502,7 +511,12 @@ impl<'a> Interpreter<'a> {
             Some(known) if !self.redirected => Text::Known(known.into()),
             _ => capture.whole.unwrap_or(Text::Unknown),
         };
-        Stream { text, taint: capture.taint, file: None }
+        Stream { text, taint: capture.taint, file: None, began_at: self.ended_commands, redirected: true }
+    }
+
+    /// All that a command can read from its input, where that is known.
+    pub(crate) fn input<'i>(&self, io: &'i Io) -> Option<&'i str> {
+        io.stdin.text.known().filter(|_| io.stdin.began_at == self.ended_commands)
     }
 
     /// A command prints something.

@@ -51,6 +51,9 @@ impl Interpreter<'_> {
         if state.dialect == Dialect::Posix && BASH_ONLY.contains(&name) {
             self.unsure_all(format!("{name} is no command of every sh"));
         }
+        if self.script_is_input && !io.stdin.redirected && matches!(name, "read" | "mapfile" | "readarray") {
+            self.unsure_all(format!("{name} may read a part of the commands"));
+        }
         Some(match name {
             "cd" => return Some(self.change_directory(args, redirected, state)),
             "pushd" => match args {

@@ -78,6 +78,21 @@ const HARMLESS: [&str; 41] = [
     "AWS_DEFAULT_REGION",
 ];
 
+/// Programs that never read their input; those that may ask a question do so only by an option.
+const READ_NO_INPUT: [&str; 31] = [
+    "basename", "chgrp", "chmod", "chown", "cp", "date", "df", "dirname", "du", "false", "hostname", "id", "kill",
+    "ln", "ls", "mkdir", "mktemp", "mv", "pwd", "readlink", "realpath", "rm", "rmdir", "sleep", "stat", "touch",
+    "true", "uname", "unlink", "which", "whoami",
+];
+
+/// Whether a program may read the input of the shell that starts it.
+fn may_read_input(name: &str, words: &[Argument]) -> bool {
+    let may_ask = |word: &Argument| {
+        word.beginning().is_empty() || (word.beginning().starts_with('-') && word.beginning().contains('i'))
+    };
+    !READ_NO_INPUT.contains(&name) || words.iter().skip(1).any(may_ask)
+}
+
 /// Variables that change what the shell itself does.
 pub(crate) fn steers_shell(name: &str) -> bool {
     const NAMES: [&str; 19] = [
@@ -163,6 +178,7 @@ impl Interpreter<'_> {
             }
             false => self.with_assignments(assignments, &words, !redirections.is_empty(), state, &io),
         };
+        self.ended_commands += 1;
         self.redirects -= usize::from(writes);
         self.read_taint = outer;
         self.written = outer_written;
@@ -371,6 +387,9 @@ impl Interpreter<'_> {
         self.note_run(known);
         if self.programs_changed {
             self.unsure_all("programs may have been replaced");
+        }
+        if self.script_is_input && !io.stdin.redirected && may_read_input(known, words) {
+            self.unsure_all(format!("{known} may read a part of the commands"));
         }
         let Some(program) = self.environment.programs.find(known) else {
             self.unsure_program(Aspects::ALL, format!("what {known} does is not known"));

@@ -71,7 +71,7 @@ pub(super) fn parallel(call: &mut Call<'_, '_>) {
 pub(super) fn xargs(call: &mut Call<'_, '_>) {
     let mut command = call.parsed.operands.clone();
     let is_quiet = |given: &arguments::Given<'_>| given.is("-r") || given.is("-t");
-    let words = call.io.stdin.text.known().and_then(plain_words);
+    let words = call.interpreter.input(call.io).and_then(plain_words);
     if call.parsed.options.iter().all(is_quiet)
         && let Some(words) = words
     {

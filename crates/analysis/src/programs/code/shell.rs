@@ -5,7 +5,7 @@ use crate::observer::Aspects;
 use crate::programs::call::Call;
 use crate::programs::spec::{Access, Depth};
 use crate::syntax::Dialect;
-use crate::value::{Argument, Text};
+use crate::value::Argument;
 
 /// `bash`, `sh` and their kin. Their options are parsed by the table; `-c` is the mode `code`.
 pub(super) fn run(call: &mut Call<'_, '_>) {
@@ -40,12 +40,15 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         }
         _ => {
             call.interpreter.runs_data(data, call.name);
-            match &call.io.stdin.text {
-                Text::Known(text) => {
-                    let text = Argument::known(text.clone());
+            match call.interpreter.input(call.io) {
+                Some(text) => {
+                    let has_lines = text.trim_end().contains('\n');
+                    let text = Argument::known(text);
+                    let outer = std::mem::replace(&mut call.interpreter.script_is_input, has_lines);
                     run_text(call, &text, &operands, dialect);
+                    call.interpreter.script_is_input = outer;
                 }
-                _ => call.interpreter.unsure_all(format!("what {} reads from its input is not known", call.name)),
+                None => call.interpreter.unsure_all(format!("what {} reads from its input is not known", call.name)),
             }
         }
     }
