@@ -22,6 +22,7 @@ type Result<T> = std::result::Result<T, String>;
 
 /// Roles that only a program's code understands.
 const CODE_ROLES: &[&str] = &[
+    "request-header",
     "fzf-bind",
     "jq-filter",
     "xxd-number",
@@ -324,6 +325,7 @@ impl Compiler<'_> {
             None => Effect::Path(access, Depth::Itself, rest.to_owned()),
         };
         Ok(match kind {
+            "list" => Effect::Path(Access::Read, Depth::Names, rest.trim_end_matches("/**").to_owned()),
             "read" => path(Access::Read),
             "write" => path(Access::Write),
             "delete" => path(Access::Delete),
@@ -331,6 +333,7 @@ impl Compiler<'_> {
             "process" => Effect::Process(rest.to_owned()),
             "prints" if rest == "environment" => Effect::Prints(Source::Environment),
             "prints" if rest == "clipboard" => Effect::Prints(Source::Clipboard),
+            "prints" if rest == "shell-setup" => Effect::Prints(Source::ShellSetup),
             "repository" => {
                 let (kind, what) = rest.split_once(' ').unwrap_or((rest, ""));
                 Effect::Repository(repository_change(kind)?, what.to_owned())
@@ -405,6 +408,7 @@ fn role(text: &str) -> Result<Role> {
     Ok(match text {
         "text" => Role::Text,
         "read" => Role::Path(Read, Depth::Itself),
+        "list-tree" => Role::Path(Read, Depth::Names),
         "read-tree" => Role::Path(Read, Depth::Tree),
         "write" => Role::Path(Write, Depth::Itself),
         "write-tree" => Role::Path(Write, Depth::Tree),

@@ -5,6 +5,7 @@
 //! programs --commands F.jsonl…          a table: how many commands are certain, by verdict
 //!          [--only NAME] [--list]       only commands that begin with a word; every command
 //!          [--programs DIR]             the program files (crates/analysis/programs)
+//!          [--time]                     how long the analysis of a command takes, with the programs that are built in
 //! ```
 //! A line of a file of commands is `{"command": …, "expect": "allow" | "block"}`.
 
@@ -24,24 +25,30 @@ mod compiler;
 
 use hookwright_analysis::programs::{Programs, spec};
 
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let mut directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("programs");
     let (mut files, mut commands) = (Vec::new(), Vec::new());
-    let (mut only, mut list, mut measures) = (None, false, false);
+    let (mut only, mut list, mut measures, mut times) = (None, false, false, false);
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--programs" => directory = args.next().ok_or("--programs: no directory")?.into(),
             "--only" => only = args.next(),
             "--list" => list = true,
+            "--time" => times = true,
             "--commands" => measures = true,
             file if measures => commands.push(PathBuf::from(file)),
             file => files.push(PathBuf::from(file)),
         }
+    }
+    if times {
+        return measure_time(&commands);
     }
     let mut texts = Vec::new();
     for entry in std::fs::read_dir(&directory)? {
@@ -130,5 +137,53 @@ fn measure(programs: &Programs, files: &[PathBuf], only: Option<&str>, list: boo
         }
         lines.iter().for_each(|line| println!("{line}"));
     }
+    Ok(())
+}
+
+/// Times every command, warm: the shortest of several runs, because other processes make a run longer, never shorter.
+fn measure_time(files: &[PathBuf]) -> Result<(), Failure> {
+    const RUNS: usize = 5;
+    let first_use = |name: &'static str| {
+        let start = Instant::now();
+        black_box(Programs::BUILT_IN.find(name));
+        (start.elapsed(), name)
+    };
+    let mut first_uses: Vec<(Duration, &str)> = hookwright_analysis::programs::names().map(first_use).collect();
+    first_uses.sort();
+    let mut timed = Vec::new();
+    for file in files {
+        for line in std::fs::read_to_string(file)?.lines() {
+            let row: serde_json::Value = serde_json::from_str(line)?;
+            let Some(command) = row["command"].as_str().map(str::to_owned) else { continue };
+            let time = || {
+                let start = Instant::now();
+                black_box(common::effects(&command, &Programs::BUILT_IN));
+                start.elapsed()
+            };
+            time();
+            let shortest = (0..RUNS).map(|_| time()).min().unwrap_or_default();
+            timed.push((shortest, command));
+        }
+    }
+    timed.sort();
+    let micros = |time: Duration| time.as_nanos() as f64 / 1000.0;
+    let Some((slowest_time, slowest)) = timed.last() else { return Err("no commands".into()) };
+    let percentile = |share: usize| micros(timed[(timed.len() - 1) * share / 100].0);
+    println!("first use      median {:.1} µs of a program", micros(first_uses[first_uses.len() / 2].0));
+    for (time, name) in first_uses.iter().rev().take(5) {
+        println!("               {:.1} µs: {name}", micros(*time));
+    }
+    println!("commands       {}", timed.len());
+    println!("median         {:.1} µs, 99 %: {:.1} µs", percentile(50), percentile(99));
+    let mut around: Vec<Duration> =
+        timed.iter().filter(|(_, command)| (80..=120).contains(&command.len())).map(|(time, _)| *time).collect();
+    around.sort();
+    if let Some(median) = around.get(around.len() / 2) {
+        println!("80 to 120 characters: {} commands, median {:.1} µs", around.len(), micros(*median));
+    }
+    if let Some((time, longest)) = timed.iter().max_by_key(|(_, command)| command.len()) {
+        println!("longest        {:.1} µs, {} characters", micros(*time), longest.len());
+    }
+    println!("slowest        {:.1} µs: {:.100}", micros(*slowest_time), slowest);
     Ok(())
 }

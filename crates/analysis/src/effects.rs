@@ -27,6 +27,8 @@ pub struct Touched {
     pub path: PathBuf,
     /// Whether it means everything in it too.
     pub deep: bool,
+    /// Whether of that it means only the names, as `find` reads them.
+    pub names_only: bool,
 }
 
 impl Serialize for Touched {
@@ -278,6 +280,9 @@ impl<'p> EffectsBuilder<'p> {
         for one in std::iter::once(written).chain((!same).then_some(real)) {
             if self.seen.insert((access, one.path.clone(), one.deep)) {
                 self.effects.paths(access).push(one);
+            } else if one.deep && !one.names_only {
+                let same = self.effects.paths(access).iter_mut().filter(|known| known.deep && known.path == one.path);
+                same.for_each(|known| known.names_only = false);
             }
         }
     }
@@ -302,10 +307,11 @@ impl<'p> EffectsBuilder<'p> {
             Ok(rest) => rest.to_string_lossy().into_owned(),
             Err(_) => path.to_string_lossy().into_owned(),
         };
-        if depth == Depth::Tree && !shown.ends_with('/') {
+        let deep = depth != Depth::Itself;
+        if deep && !shown.ends_with('/') {
             shown.push('/');
         }
-        Touched { shown, path: paths::normalized(&whole), deep: depth == Depth::Tree }
+        Touched { shown, path: paths::normalized(&whole), deep, names_only: depth == Depth::Names }
     }
 
     fn flow(&mut self, from: String, path: Option<PathBuf>, to: &str, via: &str) {

@@ -128,11 +128,15 @@ pub(crate) struct Stream {
     pub(crate) taint: Taint,
     /// The file that it is, if it is one.
     pub(crate) file: Option<Rc<Path>>,
+    /// How many commands had ended when it began: one that ends later may have read a part of it.
+    began_at: usize,
+    /// Whether it is a pipe or a redirection, and not what the shell itself reads.
+    redirected: bool,
 }
 
 impl Default for Stream {
     fn default() -> Self {
-        Stream { text: Text::Unknown, taint: Taint::NONE, file: None }
+        Stream { text: Text::Unknown, taint: Taint::NONE, file: None, began_at: 0, redirected: false }
     }
 }
 
@@ -155,7 +159,8 @@ pub(crate) enum Sink {
 pub(crate) struct Capture {
     /// All of it, as long as that is known.
     known: Option<String>,
-    number: bool,
+    /// What all of it is, where one command printed it.
+    whole: Option<Text>,
     taint: Taint,
     /// How many conditions its commands were in when it began.
     conditions: usize,
@@ -203,6 +208,11 @@ pub(crate) struct Interpreter<'a> {
     captures: Vec<Capture>,
     /// The taint of what the current command reads.
     pub(crate) read_taint: Taint,
+    /// Whether the current program prints code that sets up a shell.
+    pub(crate) prints_setup: bool,
+    ended_commands: usize,
+    /// Whether the shell reads its commands from its input, which they may read from, too.
+    pub(crate) script_is_input: bool,
     /// The files that the current command writes.
     written: Vec<PathBuf>,
     /// The hosts that the current command contacts.
@@ -275,6 +285,9 @@ impl<'a> Interpreter<'a> {
             returns: Vec::new(),
             captures: Vec::new(),
             read_taint: Taint::NONE,
+            prints_setup: false,
+            ended_commands: 0,
+            script_is_input: false,
             written: Vec::new(),
             contacted: Vec::new(),
             redirected: false,
@@ -528,10 +541,14 @@ impl<'a> Interpreter<'a> {
         let capture = self.captures.pop().unwrap_or_default();
         let text = match capture.known {
             Some(known) if !self.redirected => Text::Known(known.into()),
-            _ if capture.number => Text::Number,
-            _ => Text::Unknown,
+            _ => capture.whole.unwrap_or(Text::Unknown),
         };
-        Stream { text, taint: capture.taint, file: None }
+        Stream { text, taint: capture.taint, file: None, began_at: self.ended_commands, redirected: true }
+    }
+
+    /// All that a command can read from its input, where that is known.
+    pub(crate) fn input<'i>(&self, io: &'i Io) -> Option<&'i str> {
+        io.stdin.text.known().filter(|_| io.stdin.began_at == self.ended_commands)
     }
 
     /// A command prints something.
@@ -549,7 +566,8 @@ impl<'a> Interpreter<'a> {
                 match (&value.text, &mut capture.known) {
                     (Text::Known(text), Some(known)) if surely && paid => known.push_str(text),
                     (text, known) => {
-                        capture.number = is_empty && *text == Text::Number && surely;
+                        let is_kind = matches!(text, Text::Number | Text::ShellSetup);
+                        capture.whole = (is_empty && is_kind && surely).then(|| text.clone());
                         *known = None;
                     }
                 }
@@ -586,7 +604,7 @@ impl<'a> Interpreter<'a> {
     fn print_beside(&mut self) {
         for capture in &mut self.captures {
             capture.known = None;
-            capture.number = false;
+            capture.whole = None;
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod arguments;
 pub(crate) mod call;
 mod code;
+pub(crate) mod credentials;
 pub mod spec;
 
 use std::collections::HashMap;

@@ -9,6 +9,8 @@ pub enum Text {
     Known(Rc<str>),
     /// Some integer.
     Number,
+    /// All that a known program prints to set up a shell: variables, functions, hooks.
+    ShellSetup,
     Unknown,
 }
 
@@ -16,7 +18,7 @@ impl Text {
     pub fn known(&self) -> Option<&str> {
         match self {
             Text::Known(text) => Some(text),
-            Text::Number | Text::Unknown => None,
+            Text::Number | Text::ShellSetup | Text::Unknown => None,
         }
     }
 
@@ -25,7 +27,7 @@ impl Text {
         let is_number = |text: &Text| match text {
             Text::Number => true,
             Text::Known(text) => is_integer(text),
-            Text::Unknown => false,
+            Text::ShellSetup | Text::Unknown => false,
         };
         match self == other {
             true => self.clone(),
@@ -107,6 +109,8 @@ pub struct Argument {
     pub many: bool,
     /// Whether every word that it may be begins with the prefix, as those of a pattern do.
     pub same_prefix: bool,
+    /// Whether it is what a command substitution prints.
+    pub substituted: bool,
     /// The word as it stands in the script, where it is not known.
     pub shown: Rc<str>,
 }
@@ -114,11 +118,18 @@ pub struct Argument {
 impl Argument {
     pub fn known(text: impl Into<Rc<str>>) -> Self {
         let text = text.into();
-        Argument { value: Value::known(text.clone()), prefix: "".into(), many: false, same_prefix: false, shown: text }
+        Argument { value: Value::known(text.clone()), shown: text, ..Argument::unknown("") }
     }
 
     pub fn unknown(shown: &str) -> Self {
-        Argument { value: Value::UNKNOWN, prefix: "".into(), many: false, same_prefix: false, shown: shown.into() }
+        Argument {
+            value: Value::UNKNOWN,
+            prefix: "".into(),
+            many: false,
+            same_prefix: false,
+            substituted: false,
+            shown: shown.into(),
+        }
     }
 
     /// The word, where it is known.

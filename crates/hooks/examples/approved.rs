@@ -22,6 +22,18 @@ struct Counts {
     approved: usize,
 }
 
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.all += other.all;
+        self.approved += other.approved;
+    }
+
+    fn print(&self, name: &str, verdict: &str) {
+        let share = 100.0 * self.approved as f64 / self.all.max(1) as f64;
+        println!("{name:<14}{verdict:>8}{:>8}{:>10}{share:>7.1}%", self.all, self.approved);
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
     let (mut files, mut list) = (Vec::new(), None);
@@ -39,6 +51,7 @@ async fn main() -> Result<(), Failure> {
     std::fs::create_dir_all(&project)?;
     let engine = engine(rules, &project, &home)?;
     println!("{:<14}{:>8}{:>8}{:>10}{:>8}", "corpus", "verdict", "count", "approved", "");
+    let (mut all_allow, mut all_block) = (Counts::default(), Counts::default());
     for corpus in corpora {
         let (mut allow, mut block) = (Counts::default(), Counts::default());
         let mut lines = Vec::new();
@@ -55,12 +68,14 @@ async fn main() -> Result<(), Failure> {
             }
         }
         let name = corpus.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        for (verdict, Counts { all, approved }) in [("allow", allow), ("block", block)] {
-            let share = 100.0 * approved as f64 / all.max(1) as f64;
-            println!("{name:<14}{verdict:>8}{all:>8}{approved:>10}{share:>7.1}%");
-        }
+        allow.print(&name, "allow");
+        block.print(&name, "block");
+        all_allow.add(&allow);
+        all_block.add(&block);
         lines.iter().for_each(|line| println!("{line}"));
     }
+    all_allow.print("all", "allow");
+    all_block.print("all", "block");
     Ok(())
 }
 

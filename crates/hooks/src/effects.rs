@@ -142,8 +142,12 @@ impl ToolCall<'_> {
             "list_directory" => self.argument(Access::Read, text("dir_path")),
             "glob" | "search_file_content" => {
                 let path = self.place.cwd.join(text("dir_path").unwrap_or("."));
-                // A search may be for one file.
-                let depth = if path.is_file() { Depth::Itself } else { Depth::Tree };
+                // A search may be for one file; `glob` compares names alone.
+                let depth = match tool {
+                    _ if path.is_file() => Depth::Itself,
+                    "glob" => Depth::Names,
+                    _ => Depth::Tree,
+                };
                 self.touch(Access::Read, &path, depth);
             }
             "read_many_files" => self.many_files(args),

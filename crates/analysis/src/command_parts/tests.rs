@@ -148,7 +148,7 @@ fn what_may_run_more_is_found_or_unclear() {
         "bash <<E\nrm x\nE",
         "bash /dev/stdin <<< \"$X\"",
         "bash 3<<< ls < y",
-        "xargs sh <<< 'rm x'",
+        "cat f | xargs sh",
         "echo rm x | bash 3<<< ls",
         "exec 3< y; bash <<< ls <&3",
         "bash <<< ls 0>&3",
@@ -231,7 +231,7 @@ fn what_may_run_more_is_found_or_unclear() {
     for text in [
         "awk 'BEGIN{system(\"rm x\")}'",
         "perl -e 'unlink'",
-        "perl -pi -e 's/a/b/' x",
+        "perl -pi -e 's/a/b/e' x",
         "python3 -c 'import os'",
         "ruby -e x",
         "find . -delete",

@@ -20,7 +20,7 @@ impl Interpreter<'_> {
                     match value.text {
                         Text::Number => text.push('1'),
                         Text::Known(known) => text.push_str(&known),
-                        Text::Unknown => return self.unsure_all(NOT_A_NUMBER),
+                        Text::ShellSetup | Text::Unknown => return self.unsure_all(NOT_A_NUMBER),
                     }
                 }
             }
@@ -73,7 +73,7 @@ impl Interpreter<'_> {
             let harmless = match &value.text {
                 Text::Number => true,
                 Text::Known(text) => text.trim().is_empty() || is_integer(text.trim().trim_start_matches(['-', '+'])),
-                Text::Unknown => false,
+                Text::ShellSetup | Text::Unknown => false,
             };
             if !harmless {
                 self.unsure_all(NOT_A_NUMBER);

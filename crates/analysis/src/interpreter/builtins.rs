@@ -1,14 +1,16 @@
 //! What a shell does by itself.
 
+mod printing;
+mod variables;
+
 use std::path::PathBuf;
-use std::rc::Rc;
 
 use super::arithmetic::{is_definite, is_name};
 use super::run::Lookup;
 use super::{Interpreter, Io, Outcome};
 use crate::observer::{Fact, SourcedFile};
 use crate::paths;
-use crate::state::{Function, State};
+use crate::state::State;
 use crate::syntax::{Dialect, Piece, Word};
 use crate::value::{Argument, Taint, Text, Value};
 
@@ -49,6 +51,9 @@ impl Interpreter<'_> {
         if state.dialect == Dialect::Posix && BASH_ONLY.contains(&name) {
             self.unsure_all(format!("{name} is no command of every sh"));
         }
+        if self.script_is_input && !io.stdin.redirected && matches!(name, "read" | "mapfile" | "readarray") {
+            self.unsure_all(format!("{name} may read a part of the commands"));
+        }
         Some(match name {
             "cd" => return Some(self.change_directory(args, redirected, state)),
             "pushd" => match args {
@@ -67,7 +72,9 @@ impl Interpreter<'_> {
                 self.declare(name, args, state)
             }
             "set" => {
-                self.print_variables(args, io);
+                if args.is_empty() {
+                    self.print_variables(args, io);
+                }
                 self.set_options(args, state)
             }
             "shift" => {
@@ -138,6 +145,10 @@ impl Interpreter<'_> {
                 Outcome::both(state)
             }
             "break" | "continue" => {
+                let is_count = |arg: &Argument| arg.text().is_some_and(|text| text.parse::<u32>().is_ok_and(|n| n > 0));
+                if !(args.is_empty() || matches!(args, [only] if is_count(only))) {
+                    self.unsure_all(format!("{name} with a word that is no number"));
+                }
                 self.jump(&state);
                 Outcome::both(state)
             }
@@ -162,7 +173,7 @@ impl Interpreter<'_> {
             ":" | "true" => Outcome::success(state),
             "false" => Outcome::failure(state),
             "echo" => {
-                let value = echoed(args, state.dialect);
+                let value = printing::echoed(args, state.dialect);
                 self.print(&value, io);
                 Outcome::both(state)
             }
@@ -209,16 +220,6 @@ impl Interpreter<'_> {
             }
             _ => return None,
         })
-    }
-
-    /// Without names, builtins that set variables print all of them.
-    fn print_variables(&mut self, args: &[Argument], io: &Io) {
-        if args.iter().all(|arg| arg.beginning().starts_with('-') || arg.many)
-            || args.iter().any(|arg| arg.text() == Some("-p"))
-        {
-            let taint = self.source(super::FlowSource::Environment(String::new()));
-            self.print(&Value::unknown(taint), io);
-        }
     }
 
     fn somewhere(&mut self, state: State) -> Outcome {
@@ -315,10 +316,16 @@ impl Interpreter<'_> {
         let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
         let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
         self.runs_data(taint, "eval");
+        let is_setup = |arg: &Argument| arg.value.text == Text::ShellSetup && !arg.many;
         match texts {
             Some(texts) => {
                 let text = texts.join(" ");
                 self.script_text(&text, state, io)
+            }
+            // It only changes what later commands mean.
+            None if args.iter().all(is_setup) => {
+                self.forget(&mut state);
+                Outcome::both(state)
             }
             None => {
                 self.unsure_all("what eval runs is only known then");
@@ -362,233 +369,6 @@ impl Interpreter<'_> {
         Outcome::both(state)
     }
 
-    /// `wait -p NAME` sets or unsets a variable.
-    fn wait(&mut self, args: &[Argument], mut state: State) -> Outcome {
-        let mut at = 0;
-        while let Some(arg) = args.get(at) {
-            at += 1;
-            match arg.text() {
-                Some("-n" | "-f" | "--") => {}
-                Some("-p") => {
-                    self.set_named(args.get(at..=at).unwrap_or_default(), Taint::NONE, &mut state);
-                    at += 1;
-                }
-                Some(text) if text.starts_with('-') => self.unsure_all("wait with options that are not known"),
-                Some(_) => {}
-                None if arg.value.text == Text::Number && !arg.many => {}
-                None if arg.is_operand() => {}
-                None => self.unsure_all("what wait sets is only known then"),
-            }
-        }
-        Outcome::both(state)
-    }
-
-    fn declare(&mut self, name: &str, args: &[Argument], mut state: State) -> Outcome {
-        let exports = name == "export";
-        let mut exported = exports;
-        let mut declaration = Declaration { readonly: name == "readonly", global: false };
-        for arg in args {
-            let Some(text) = arg.text() else {
-                if arg.many || !arg.prefix.contains('=') {
-                    self.unsure_all(format!("what {name} sets is only known then"));
-                    self.forget(&mut state);
-                    continue;
-                }
-                let variable = arg.prefix.split('=').next().unwrap_or_default().to_owned();
-                self.assign(&variable, Value::unknown(arg.value.taint), &mut state);
-                self.declared(name, &variable, exported, declaration, &mut state);
-                continue;
-            };
-            if text.starts_with(['-', '+']) {
-                let harmless = text[1..].bytes().all(|letter| matches!(letter, b'x' | b'r' | b'g' | b'p'));
-                if !harmless || (exports && text.contains('f')) {
-                    self.unsure_all(format!("{name} {text} changes what assignments mean"));
-                }
-                exported |= text.starts_with('-') && text.contains('x');
-                declaration.readonly |= text.starts_with('-') && text.contains('r');
-                declaration.global |= text.starts_with('-') && text.contains('g');
-                continue;
-            }
-            let (variable, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-            if variable.ends_with('+') || !is_name(variable) {
-                self.unsure_all(format!("what {name} sets is not understood"));
-                continue;
-            }
-            let (variable, value) = (variable.to_owned(), value.map(str::to_owned));
-            match value {
-                Some(value) => {
-                    // Not every `sh` takes the word for an assignment, which is not split.
-                    if state.dialect == Dialect::Posix && value.contains([' ', '\t', '\n', '*', '?', '[']) {
-                        self.unsure_all(format!("what {name} sets differs between shells"));
-                    }
-                    // Whether a `~` was quoted can't be seen here, nor which variable of a name `-g` sets.
-                    let is_home = value.starts_with('~') || value.contains(":~");
-                    let is_hidden = declaration.global && !self.returns.is_empty();
-                    let text = if is_home || is_hidden { Text::Unknown } else { Text::from(value.as_str()) };
-                    self.assign(&variable, Value { text, taint: arg.value.taint }, &mut state);
-                }
-                None if matches!(name, "local" | "declare" | "typeset")
-                    && !declaration.global
-                    && (!self.returns.is_empty() || name == "local") =>
-                {
-                    // It is not set, unless a variable for this call alone, or any in some shells, passes its value on.
-                    let inherits = state.variable(&variable).is_none_or(|variable| variable.exported)
-                        || state.dialect == Dialect::Posix
-                        || self.readonly.contains(&variable);
-                    state.set(&variable, inherits.then_some(Value::UNKNOWN));
-                }
-                None => {}
-            }
-            self.declared(name, &variable, exported, declaration, &mut state);
-        }
-        Outcome::both(state)
-    }
-
-    fn declared(&mut self, name: &str, variable: &str, exported: bool, declaration: Declaration, state: &mut State) {
-        if declaration.readonly {
-            self.readonly.insert(variable.to_owned());
-        }
-        if exported {
-            if state.variable(variable).is_none() {
-                let value = self.variable(variable, state);
-                state.set(variable, Some(value));
-            }
-            state.export(variable);
-        }
-        if matches!(name, "local" | "declare" | "typeset") && !self.returns.is_empty() {
-            self.locals.push(variable.to_owned());
-        }
-    }
-
-    fn set_options(&mut self, args: &[Argument], mut state: State) -> Outcome {
-        const HARMLESS: [&str; 8] =
-            ["errexit", "nounset", "xtrace", "verbose", "pipefail", "errtrace", "functrace", "noclobber"];
-        let mut at = 0;
-        while let Some(arg) = args.get(at) {
-            at += 1;
-            match arg.text() {
-                Some("--" | "-") => {
-                    state.parameters = Some(args[at..].into());
-                    break;
-                }
-                Some("-o" | "+o") => match args.get(at).map(Argument::text) {
-                    Some(Some(name)) if HARMLESS.contains(&name) => at += 1,
-                    None => {}
-                    _ => self.unsure_all("set -o changes how commands are read"),
-                },
-                Some(text) if text.starts_with(['-', '+']) && text.len() > 1 => {
-                    let (letters, takes_name) =
-                        text[1..].strip_suffix('o').map_or((&text[1..], false), |rest| (rest, true));
-                    if !letters.bytes().all(|letter| matches!(letter, b'e' | b'u' | b'x' | b'v' | b'E' | b'T' | b'C')) {
-                        self.unsure_all(format!("set {text} changes how commands are read"));
-                    }
-                    if takes_name {
-                        match args.get(at).and_then(Argument::text) {
-                            Some(name) if HARMLESS.contains(&name) => at += 1,
-                            _ => self.unsure_all("set -o changes how commands are read"),
-                        }
-                    }
-                }
-                Some(_) => {
-                    state.parameters = Some(args[at - 1..].into());
-                    break;
-                }
-                None => {
-                    self.unsure_all("what set changes is only known then");
-                    state.parameters = None;
-                    break;
-                }
-            }
-        }
-        if args.iter().any(|arg| arg.many) {
-            state.parameters = None;
-        }
-        Outcome::both(state)
-    }
-
-    fn read(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
-        let mut at = 0;
-        while let Some(arg) = args.get(at) {
-            let Some(text) = arg.text() else {
-                self.unsure_all("what read sets is only known then");
-                self.forget(&mut state);
-                return Outcome::both(state);
-            };
-            if !text.starts_with('-') {
-                break;
-            }
-            at += 1;
-            match text.bytes().last() {
-                _ if text == "--" => break,
-                // These take a value, the next word if none is attached.
-                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i' | b'a') if text.len() == 2 => {
-                    at += usize::from(text != "-a")
-                }
-                _ if text[1..].bytes().all(|letter| matches!(letter, b'r' | b's' | b'e')) => {}
-                Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u' | b'i')
-                    if text[1..text.len() - 1].bytes().all(|letter| matches!(letter, b'r' | b's')) =>
-                {
-                    at += 1
-                }
-                _ if matches!(text.as_bytes().get(1), Some(b'd' | b'n' | b'N' | b'p' | b't' | b'u')) => {}
-                _ => self.unsure_all("read with options that are not known"),
-            }
-        }
-        self.set_named(args.get(at..).unwrap_or_default(), io.stdin.taint, &mut state);
-        Outcome::both(state)
-    }
-
-    /// Variables are set to what is only known when it runs.
-    fn set_named(&mut self, names: &[Argument], taint: Taint, state: &mut State) {
-        for name in names {
-            match name.text() {
-                Some(text) if is_name(text) => {
-                    let text = text.to_owned();
-                    self.assign(&text, Value::unknown(taint), state);
-                }
-                Some(text) if text.starts_with('-') || text.bytes().all(|byte| byte.is_ascii_digit()) => {}
-                _ => {
-                    self.unsure_all("a variable whose name is only known when it runs");
-                    self.forget(state);
-                }
-            }
-        }
-    }
-
-    fn unset(&mut self, args: &[Argument], mut state: State) -> Outcome {
-        let mut functions = false;
-        for arg in args {
-            match arg.text() {
-                Some("-f") => functions = true,
-                Some("-v") => functions = false,
-                Some(text) if is_name(text) || functions => {
-                    let text = text.to_owned();
-                    if functions {
-                        state.define(&text, Function::Removed);
-                    } else {
-                        if super::run::steers_shell(&text) {
-                            self.unsure_all(format!("it unsets {text}, which changes what commands mean"));
-                        }
-                        // Without a variable of that name a function of that name goes.
-                        if state.function(&text).is_some() {
-                            state.define(&text, Function::Ambiguous);
-                        }
-                        // A variable of a calling function or of the shell may come to light, or it can't be removed.
-                        let hides = !self.calls.is_empty()
-                            || self.readonly.contains(&text)
-                            || state.variable(&text).is_some_and(|variable| variable.exported);
-                        state.set(&text, hides.then_some(Value::UNKNOWN));
-                    }
-                }
-                _ => {
-                    self.unsure_all("what unset removes is not understood");
-                    self.forget(&mut state);
-                }
-            }
-        }
-        Outcome::both(state)
-    }
-
     fn exec(&mut self, args: &[Argument], redirected: bool, state: State, io: &Io) -> Outcome {
         match args {
             [] => {
@@ -607,6 +387,7 @@ impl Interpreter<'_> {
         match args {
             [] => Outcome::both(state),
             [first, rest @ ..] => match first.text() {
+                Some("--help" | "--version") if rest.is_empty() => Outcome::both(state),
                 // They only say where the program is.
                 Some("-v" | "-V") => {
                     self.print(&Value::UNKNOWN, io);
@@ -629,62 +410,6 @@ impl Interpreter<'_> {
             },
         }
     }
-
-    fn printf(&mut self, args: &[Argument], mut state: State, io: &Io) -> Outcome {
-        let args = if args.first().and_then(Argument::text) == Some("--") { &args[1..] } else { args };
-        let Some(first) = args.first() else { return Outcome::both(state) };
-        if first.beginning().starts_with("-v") || (first.text().is_none() && !first.is_operand()) {
-            match (first.text(), args.get(1).and_then(Argument::text)) {
-                (Some("-v"), Some(name)) if is_name(name) => {
-                    let name = name.to_owned();
-                    let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
-                    self.assign(&name, Value::unknown(taint), &mut state);
-                }
-                _ => {
-                    self.unsure_all("printf may set a variable");
-                    self.forget(&mut state);
-                }
-            }
-            return Outcome::both(state);
-        }
-        // `%n` sets the variable that an argument names.
-        if first.text().is_none_or(counts_characters) {
-            for arg in &args[1..] {
-                match arg.text() {
-                    Some(text) if is_name(text) => {
-                        let text = text.to_owned();
-                        self.assign(&text, Value::UNKNOWN, &mut state);
-                    }
-                    Some(_) => {}
-                    None if first.text().is_some() => self.unsure_all("printf may set a variable"),
-                    None => state.forget_values(),
-                }
-            }
-        }
-        let value = match first.beginning().starts_with('-') && first.beginning().len() > 1 {
-            // It may be an option that printf does not have.
-            true => Value::unknown(args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint))),
-            false => formatted(args),
-        };
-        self.print(&value, io);
-        Outcome::both(state)
-    }
-}
-
-/// What the options of `declare` and its kin say.
-#[derive(Clone, Copy)]
-struct Declaration {
-    readonly: bool,
-    global: bool,
-}
-
-/// Whether a format of `printf` has the conversion `%n`.
-fn counts_characters(format: &str) -> bool {
-    format.split('%').skip(1).any(|conversion| {
-        conversion
-            .trim_start_matches(|char: char| "-+ #'*.hlqLjzt".contains(char) || char.is_ascii_digit())
-            .starts_with('n')
-    })
 }
 
 /// Whether a path goes through a link and then up: what a shell and the kernel make of that differs.
@@ -695,43 +420,4 @@ fn has_links_and_parents(disk: &dyn crate::disk::Disk, path: &std::path::Path) -
 
 fn is_option_of(arg: &Argument, letters: &str) -> bool {
     arg.text().is_some_and(|text| text.len() == 2 && text[1..].chars().all(|letter| letters.contains(letter)))
-}
-
-/// What `echo` prints.
-fn echoed(args: &[Argument], dialect: Dialect) -> Value {
-    let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
-    let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
-    let Some(texts) = texts else { return Value::unknown(taint) };
-    let is_option = |text: &&&str| {
-        text.len() > 1 && text.starts_with('-') && text[1..].bytes().all(|letter| matches!(letter, b'n' | b'e' | b'E'))
-    };
-    let options: Vec<&&str> = texts.iter().take_while(is_option).collect();
-    let escapes = options.iter().any(|option| option.contains('e'));
-    let line = texts[options.len()..].join(" ");
-    if (escapes && line.contains('\\')) || (dialect == Dialect::Posix && (!options.is_empty() || line.contains('\\'))) {
-        return Value::unknown(taint);
-    }
-    let end = if options.iter().any(|option| option.contains('n')) { "" } else { "\n" };
-    Value { text: Text::Known(Rc::from(format!("{line}{end}"))), taint }
-}
-
-/// What `printf` prints, for the formats that are simple.
-fn formatted(args: &[Argument]) -> Value {
-    let taint = args.iter().fold(Taint::NONE, |taint, arg| taint.and(arg.value.taint));
-    let texts: Option<Vec<&str>> = args.iter().map(Argument::text).collect();
-    let text = match texts.as_deref() {
-        Some(["%s", only]) => Some((*only).to_owned()),
-        Some(["%s\\n", lines @ ..]) if !lines.is_empty() => {
-            Some(lines.iter().map(|line| format!("{line}\n")).collect())
-        }
-        Some([only]) if !only.contains(['%', '\\']) => Some((*only).to_owned()),
-        Some([only]) if !only.contains('%') && !only.replace("\\n", "").contains('\\') => {
-            Some(only.replace("\\n", "\n"))
-        }
-        _ => None,
-    };
-    match text {
-        Some(text) => Value { text: Text::from(text.as_str()), taint },
-        None => Value::unknown(taint),
-    }
 }

@@ -5,6 +5,9 @@ use std::rc::Rc;
 use super::arithmetic::is_name;
 use super::pattern::{self, Marked};
 use super::{FlowSource, Interpreter, Stream, UNITS_PER_STEP};
+use crate::observer::Fact;
+use crate::programs::credentials;
+use crate::programs::spec::Verb;
 use crate::state::State;
 use crate::syntax::{Dialect, Operation, Parameter, Piece, Word};
 use crate::value::{Argument, Taint, Text, Value};
@@ -51,7 +54,8 @@ struct Builder {
     chars: Vec<Marked>,
     /// How much of `chars` stands before the first thing that is not known.
     known_length: Option<usize>,
-    number: bool,
+    /// What all of it is, where that is one value.
+    whole: Option<Text>,
     many: bool,
     taint: Taint,
     /// Whether there is a word, even an empty one.
@@ -65,9 +69,10 @@ impl Builder {
     }
 
     fn push_unknown(&mut self, text: &Text, quoted: bool) {
-        self.number = self.chars.is_empty() && self.known_length.is_none() && *text == Text::Number;
+        let is_whole = self.chars.is_empty() && self.known_length.is_none();
+        self.whole = is_whole.then(|| text.clone());
         self.known_length.get_or_insert(self.chars.len());
-        self.many |= !quoted && *text == Text::Unknown;
+        self.many |= !quoted && *text != Text::Number;
         self.started = true;
     }
 }
@@ -217,8 +222,12 @@ impl Interpreter<'_> {
             done.push(current);
         }
         let shown = shown(word);
+        let before = found.len();
         for builder in done {
             self.finish_word(builder, &shown, state, found);
+        }
+        if let [Piece::CommandSubstitution { .. }] = word.pieces.as_slice() {
+            found[before..].iter_mut().for_each(|argument| argument.substituted = true);
         }
     }
 
@@ -273,27 +282,21 @@ impl Interpreter<'_> {
     }
 
     fn finish_word(&mut self, builder: Builder, shown: &str, state: &State, found: &mut Vec<Argument>) {
-        let Builder { chars, known_length, number, many, taint, .. } = builder;
+        let Builder { chars, known_length, whole, many, taint, .. } = builder;
         let plain = |chars: &[Marked]| chars.iter().map(|(char, _)| *char).collect::<String>();
         let is_pattern = pattern::is_pattern(&chars);
         if let Some(length) = known_length {
-            let is_number = number && chars.is_empty();
             let prefix = if pattern::is_pattern(&chars[..length]) { String::new() } else { plain(&chars[..length]) };
-            let text = if is_number { Text::Number } else { Text::Unknown };
+            let text = whole.filter(|_| chars.is_empty()).unwrap_or(Text::Unknown);
             let value = Value { text, taint };
-            found.push(Argument {
-                value,
-                prefix: prefix.into(),
-                many: many || is_pattern,
-                same_prefix: false,
-                shown: shown.into(),
-            });
+            let many = many || is_pattern;
+            found.push(Argument { value, prefix: prefix.into(), many, ..Argument::unknown(shown) });
             return;
         }
         if !is_pattern {
             let text: Rc<str> = plain(&chars).into();
             let value = Value { text: Text::Known(text.clone()), taint };
-            found.push(Argument { value, prefix: "".into(), many: false, same_prefix: false, shown: text });
+            found.push(Argument { value, ..Argument::known(text) });
             return;
         }
         match self.matches(&chars, state) {
@@ -313,7 +316,7 @@ impl Interpreter<'_> {
                     prefix: prefix.into(),
                     many: true,
                     same_prefix: true,
-                    shown: shown.into(),
+                    ..Argument::unknown(shown)
                 });
             }
         }
@@ -535,6 +538,9 @@ impl Interpreter<'_> {
                 None => Value::UNKNOWN,
             },
             _ => {
+                if credentials::is_variable(name) {
+                    self.tell(&Fact::Service { name: credentials::SERVICE, verb: Verb::Read });
+                }
                 let taint = self.source(FlowSource::Environment(name.to_owned()));
                 Value::unknown(taint)
             }

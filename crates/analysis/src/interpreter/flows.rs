@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use super::Interpreter;
 use crate::observer::Fact;
 use crate::paths;
+use crate::programs::credentials;
+use crate::programs::spec::Verb;
 use crate::value::Taint;
 
 /// Where data comes from.
@@ -37,6 +39,12 @@ impl Interpreter<'_> {
             self.sources.len() - 1
         });
         Taint::source(number)
+    }
+
+    /// The variables of the environment are printed, credentials among them.
+    pub(crate) fn environment_printed(&mut self) -> Taint {
+        self.tell(&Fact::Service { name: credentials::SERVICE, verb: Verb::Read });
+        self.source(FlowSource::Environment(String::new()))
     }
 
     /// Data goes somewhere.

@@ -40,7 +40,13 @@ impl Interpreter<'_> {
                     self.observer.here_document(text, state);
                 }
                 if is_input {
-                    io.stdin = Stream { text: value.text, taint: value.taint, file: None };
+                    io.stdin = Stream {
+                        text: value.text,
+                        taint: value.taint,
+                        file: None,
+                        began_at: self.ended_commands,
+                        redirected: true,
+                    };
                 }
                 false
             }
@@ -52,7 +58,8 @@ impl Interpreter<'_> {
                     let path = file.text().and_then(|text| state.path(text));
                     let path = path.filter(|path| !paths::is_device(path) && !paths::is_per_process(path));
                     let file = path.map(Into::into);
-                    io.stdin = Stream { text: Text::Unknown, taint, file };
+                    io.stdin =
+                        Stream { text: Text::Unknown, taint, file, began_at: self.ended_commands, redirected: true };
                 }
                 !is_null
             }

@@ -9,6 +9,7 @@ use crate::budget::OVER_BUDGET;
 use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
 use crate::programs::spec::Aspect;
+use crate::star_pattern::matches_star;
 use crate::state::{Function, State, Variable};
 use crate::syntax::{AssignedValue, Assignment, Dialect, Redirection, RedirectionOperator, Word};
 use crate::value::{Argument, Taint, Text, Value};
@@ -33,7 +34,7 @@ const FILLS_TREES: [&str; 24] = [
 ];
 
 /// Variables that decide nothing about what programs touch.
-const HARMLESS: [&str; 39] = [
+const HARMLESS: [&str; 41] = [
     "LANG",
     "LANGUAGE",
     "TZ",
@@ -63,6 +64,8 @@ const HARMLESS: [&str; 39] = [
     "ENVIRONMENT",
     "FOO",
     "BAR",
+    "BAZ",
+    "VAR",
     "LOG_LEVEL",
     "LOGLEVEL",
     "USER",
@@ -74,6 +77,21 @@ const HARMLESS: [&str; 39] = [
     "AWS_REGION",
     "AWS_DEFAULT_REGION",
 ];
+
+/// Programs that never read their input; those that may ask a question do so only by an option.
+const READ_NO_INPUT: [&str; 31] = [
+    "basename", "chgrp", "chmod", "chown", "cp", "date", "df", "dirname", "du", "false", "hostname", "id", "kill",
+    "ln", "ls", "mkdir", "mktemp", "mv", "pwd", "readlink", "realpath", "rm", "rmdir", "sleep", "stat", "touch",
+    "true", "uname", "unlink", "which", "whoami",
+];
+
+/// Whether a program may read the input of the shell that starts it.
+fn may_read_input(name: &str, words: &[Argument]) -> bool {
+    let may_ask = |word: &Argument| {
+        word.beginning().is_empty() || (word.beginning().starts_with('-') && word.beginning().contains('i'))
+    };
+    !READ_NO_INPUT.contains(&name) || words.iter().skip(1).any(may_ask)
+}
 
 /// Variables that change what the shell itself does.
 pub(crate) fn steers_shell(name: &str) -> bool {
@@ -102,7 +120,7 @@ pub(crate) fn steers_shell(name: &str) -> bool {
 }
 
 /// Variables that steer programs: they count even where they are not exported, for they may have been before.
-fn steers_programs(name: &str) -> bool {
+pub(super) fn steers_programs(name: &str) -> bool {
     const FAMILIES: [&str; 19] = [
         "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "npm_", "NPM_", "JAVA", "GREP_", "LESS", "SSH_", "CURL_", "AWS_",
         "DOCKER_", "KUBE", "CARGO", "RUST", "GO", "PG",
@@ -126,7 +144,7 @@ fn names_file(name: &str, variable: &Variable) -> bool {
     }
 }
 
-fn is_harmless(name: &str) -> bool {
+pub(super) fn is_harmless(name: &str) -> bool {
     HARMLESS.contains(&name) || name.starts_with("LC_")
 }
 
@@ -171,6 +189,7 @@ impl Interpreter<'_> {
             }
             false => self.with_assignments(assignments, &words, !redirections.is_empty(), state, &io),
         };
+        self.ended_commands += 1;
         self.redirects -= usize::from(writes);
         self.read_taint = outer;
         self.written = outer_written;
@@ -327,6 +346,9 @@ impl Interpreter<'_> {
             self.forget(&mut state);
             return Outcome::both(state);
         };
+        if words[0].substituted {
+            self.unsure_all(format!("{name} is what another command prints"));
+        }
         // What looks like an option is one of the program before it.
         if name.starts_with('-') && lookup == Lookup::Programs {
             self.unsure_all(format!("{name} is no program"));
@@ -357,6 +379,7 @@ impl Interpreter<'_> {
             return outcome;
         }
         if lookup == Lookup::Builtins {
+            self.unsure_all(format!("{name} is no known builtin"));
             return Outcome::failure(state);
         }
         let run = self.command_run(words, &state, io);
@@ -386,16 +409,19 @@ impl Interpreter<'_> {
         if self.programs_changed {
             self.unsure_all("programs may have been replaced");
         }
+        if self.script_is_input && !io.stdin.redirected && may_read_input(known, words) {
+            self.unsure_all(format!("{known} may read a part of the commands"));
+        }
         let Some(program) = self.environment.programs.find(known) else {
             self.unsure_program(Aspects::ALL, format!("what {known} does is not known"));
             return self.print_result(words, known, io);
         };
         let odd = state.variables().find(|(name, variable)| match variable.exported {
-            true => !is_harmless(name) && !program.environment.iter().any(|fine| fits(fine, name)),
+            true => !is_harmless(name) && !program.environment.iter().any(|fine| matches_star(fine, name)),
             false => {
                 variable.value.is_some()
                     && steers_programs(name)
-                    && !program.environment.iter().any(|fine| fits(fine, name))
+                    && !program.environment.iter().any(|fine| matches_star(fine, name))
             }
         });
         if let Some((name, _)) = odd
@@ -408,6 +434,7 @@ impl Interpreter<'_> {
         {
             self.unsure_program(Aspect::Reads, format!("{name} may name a file"));
         }
+        self.prints_setup = false;
         let outer = std::mem::replace(&mut self.fills_trees, FILLS_TREES.contains(&known));
         Call::run(self, program, known, words, state, io);
         self.fills_trees = outer;
@@ -425,7 +452,11 @@ impl Interpreter<'_> {
         for path in std::mem::take(&mut self.written) {
             self.data_to_file(&path, data);
         }
-        let text = if is_count(words) { Text::Number } else { Text::Unknown };
+        let text = match std::mem::take(&mut self.prints_setup) {
+            true => Text::ShellSetup,
+            false if is_count(words) => Text::Number,
+            false => Text::Unknown,
+        };
         self.print(&Value { text, taint: data }, io);
     }
 
@@ -446,14 +477,6 @@ impl Interpreter<'_> {
         if !taint.is_none() {
             self.flow(taint, &format!("run:{name}"), name);
         }
-    }
-}
-
-/// Whether a variable fits a name that may end in `*`.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.strip_suffix('*') {
-        Some(prefix) => name.starts_with(prefix),
-        None => pattern == name,
     }
 }
 

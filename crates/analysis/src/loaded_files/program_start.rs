@@ -89,7 +89,7 @@ impl<'a> Walk<'a> {
                 self.start(program, &[], Ok(()), What::Runs, state, when);
             }
             Wrapped::Unsure => {
-                self.start(program, &[], Ok(()), What::Carries, state, when);
+                self.start(program, &words[1..], Ok(()), What::Carries, state, when);
                 self.doubt(when);
             }
         }

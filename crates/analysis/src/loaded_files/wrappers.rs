@@ -2,6 +2,9 @@
 //! module or code.
 
 use super::Field;
+use crate::programs::spec::{Aspect, Effect, Operand, Program, Role};
+use crate::programs::{Programs, arguments};
+use crate::value::Argument;
 
 /// What a command line runs.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,129 +39,6 @@ pub(super) enum Language {
     Node,
     Other,
 }
-
-struct Wrapper {
-    name: &'static str,
-    /// Options that take the next word as their value.
-    values: &'static [&'static str],
-    /// Words between the options and the command.
-    operands: usize,
-}
-
-const fn wrapper(name: &'static str, values: &'static [&'static str], operands: usize) -> Wrapper {
-    Wrapper { name, values, operands }
-}
-
-const WRAPPERS: &[Wrapper] = &[
-    wrapper("env", &["-u", "--unset", "-C", "--chdir", "-a", "--argv0"], 0),
-    wrapper("exec", &["-a"], 0),
-    wrapper("command", &[], 0),
-    wrapper("builtin", &[], 0),
-    wrapper("noglob", &[], 0),
-    wrapper("nohup", &[], 0),
-    wrapper("setsid", &[], 0),
-    wrapper("time", &["-f", "-o", "--format", "--output"], 0),
-    wrapper("timeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    wrapper("gtimeout", &["-k", "--kill-after", "-s", "--signal"], 1),
-    wrapper("nice", &["-n", "--adjustment"], 0),
-    wrapper("ionice", &["-c", "-n", "--class", "--classdata"], 0),
-    wrapper("chrt", &["-T", "-P", "-D", "--sched-runtime", "--sched-period", "--sched-deadline"], 1),
-    wrapper("taskset", &[], 1),
-    wrapper("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
-    wrapper(
-        "sudo",
-        &[
-            "-u",
-            "-g",
-            "-h",
-            "-p",
-            "-C",
-            "-D",
-            "-R",
-            "-T",
-            "-U",
-            "-r",
-            "-t",
-            "--user",
-            "--group",
-            "--host",
-            "--prompt",
-            "--close-from",
-            "--chdir",
-            "--chroot",
-            "--command-timeout",
-            "--other-user",
-            "--role",
-            "--type",
-        ],
-        0,
-    ),
-    wrapper("doas", &["-u", "-C"], 0),
-    wrapper("pkexec", &["--user"], 0),
-    wrapper("runuser", &["-u", "-g", "-G", "--user", "--group", "--supp-group"], 0),
-    wrapper(
-        "xargs",
-        &[
-            "-n",
-            "-I",
-            "-P",
-            "-L",
-            "-s",
-            "-d",
-            "-E",
-            "-a",
-            "--max-args",
-            "--max-procs",
-            "--max-lines",
-            "--max-chars",
-            "--delimiter",
-            "--arg-file",
-        ],
-        0,
-    ),
-    wrapper(
-        "unshare",
-        &["-S", "-G", "-R", "-w", "--setuid", "--setgid", "--root", "--wd", "--map-user", "--map-group"],
-        0,
-    ),
-    wrapper("nsenter", &["-t", "-S", "-G", "-F", "--target", "--setuid", "--setgid"], 0),
-    wrapper("chroot", &["--userspec", "--groups"], 1),
-    wrapper(
-        "strace",
-        &["-o", "-e", "-p", "-E", "-u", "-s", "-a", "-b", "-I", "-O", "-P", "-S", "-X", "--output", "--trace"],
-        0,
-    ),
-    wrapper("ltrace", &["-o", "-e", "-p", "-u", "-s", "-a", "-n", "-l", "-x"], 0),
-    wrapper(
-        "systemd-run",
-        &["-p", "--property", "-u", "--unit", "-E", "--setenv", "-M", "-H", "--uid", "--gid", "--slice"],
-        0,
-    ),
-    wrapper("setpriv", &["--reuid", "--regid", "--groups", "--inh-caps", "--ambient-caps", "--bounding-set"], 0),
-    wrapper("linux32", &[], 0),
-    wrapper("linux64", &[], 0),
-    wrapper("fakeroot", &["-i", "-s", "-l"], 0),
-    wrapper("firejail", &[], 0),
-    wrapper("torsocks", &["-a", "-u", "-p", "-P"], 0),
-    wrapper("proxychains", &["-f"], 0),
-    wrapper("proxychains4", &["-f"], 0),
-    wrapper("unbuffer", &[], 0),
-    wrapper("rlwrap", &["-H", "-f", "-s"], 0),
-    wrapper("valgrind", &[], 0),
-    wrapper("catchsegv", &[], 0),
-    wrapper("xvfb-run", &["-n", "-s", "-f", "-e", "-p", "-w"], 0),
-    wrapper("dbus-run-session", &[], 0),
-    wrapper("faketime", &["-f"], 1),
-    wrapper("caffeinate", &["-t", "-w"], 0),
-    wrapper("prlimit", &["-p", "--pid", "-o", "--output"], 0),
-    wrapper("numactl", &["-i", "-N", "-C", "-m", "-p", "-P", "-w", "-S", "-f", "-T"], 0),
-    wrapper("cgexec", &["-g"], 0),
-    wrapper(
-        "ld.so",
-        &["--library-path", "--preload", "--argv0", "--audit", "--inhibit-rpath", "--glibc-hwcaps-mask"],
-        0,
-    ),
-];
 
 struct Interpreter {
     names: &'static [&'static str],
@@ -200,71 +80,91 @@ fn interpreter(program: &str) -> Option<&'static Interpreter> {
     INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name))
 }
 
-fn wrapping(program: &str) -> Option<&'static Wrapper> {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    // The loader of programs, under its many names: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
-    let name = if name.starts_with("ld-") && name.contains(".so") { "ld.so" } else { name };
-    WRAPPERS.iter().find(|wrapper| wrapper.name == name)
-}
-
 /// Looks at a command line whose first word is known.
 pub(super) fn unwrap(program: &str, words: &[Field]) -> Wrapped {
-    if let Some(wrapper) = wrapping(program) {
-        return inner_command(wrapper, words);
+    if let Some(interpreter) = interpreter(program) {
+        return interpreted(interpreter, words);
     }
-    interpreter(program).map_or(Wrapped::Program, |interpreter| interpreted(interpreter, words))
+    let name = program.rsplit('/').next().unwrap_or(program);
+    // The loader of programs, under its many names: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
+    if name.starts_with("ld-") && name.contains(".so") {
+        return Wrapped::Unsure;
+    }
+    match name {
+        "exec" | "command" | "builtin" | "noglob" => builtin_command(name, words),
+        _ => Programs::BUILT_IN.find(name).map_or(Wrapped::Program, |file| inner_command(file, name, words)),
+    }
 }
 
-fn inner_command(wrapper: &Wrapper, words: &[Field]) -> Wrapped {
-    let mut assignments = Vec::new();
-    let mut directory = None;
-    let mut operands = wrapper.operands;
-    let mut options = true;
+/// What a builtin runs that runs its words.
+fn builtin_command(name: &str, words: &[Field]) -> Wrapped {
     let mut at = 1;
-    while at < words.len() {
-        let Some(word) = &words[at] else { return Wrapped::Unsure };
-        at += 1;
-        if options && word == "--" {
-            options = false;
-        } else if options && word.starts_with('-') && word.len() > 1 {
-            match (wrapper.name, word.as_str()) {
-                // It only says where the program is.
-                ("command", "-v" | "-V") => return Wrapped::Program,
-                // Its value is a command line in a string.
-                ("env", text) if text.starts_with("-S") || text.starts_with("--split-string") => {
-                    return Wrapped::Unsure;
-                }
-                ("env", "-C" | "--chdir") => {
-                    let Some(Some(value)) = words.get(at) else { return Wrapped::Unsure };
-                    directory = Some(value.clone());
-                }
-                ("env", text) if text.starts_with("--chdir=") => directory = Some(text["--chdir=".len()..].to_owned()),
-                ("sudo" | "doas", "-D" | "-R" | "-s" | "-i") => return Wrapped::Unsure,
-                _ => {}
-            }
-            at += usize::from(takes_next(wrapper, word));
-        } else if matches!(wrapper.name, "env" | "sudo") && word.contains('=') {
-            let (name, value) = word.split_once('=').unwrap_or_default();
-            assignments.push((name.to_owned(), value.to_owned()));
-        } else if operands > 0 {
-            operands -= 1;
-            options = false;
-        } else {
-            return Wrapped::Command { at: at - 1, assignments, directory };
+    while let Some(word) = words.get(at) {
+        match word.as_deref() {
+            None => return Wrapped::Unsure,
+            // It only says where the program is.
+            Some("-v" | "-V") if name == "command" => return Wrapped::Program,
+            Some("-a") if name == "exec" => at += 2,
+            Some(option) if option.len() > 1 && option.starts_with('-') => at += 1,
+            Some(_) => return Wrapped::Command { at, assignments: Vec::new(), directory: None },
         }
     }
     Wrapped::Program
 }
 
-/// Whether an option takes the next word: by itself, or as the last of a cluster (`-nu me`).
-fn takes_next(wrapper: &Wrapper, word: &str) -> bool {
-    if wrapper.values.contains(&word) {
-        return true;
+/// What a program runs that runs its words, as its file says.
+fn inner_command(file: &Program, name: &str, words: &[Field]) -> Wrapped {
+    let arguments: Vec<Argument> = words[1..].iter().map(argument).collect();
+    let parsed = arguments::parse(file, &[&file.body], name, &arguments);
+    let is_env = file.body.code.as_deref() == Some("env");
+    let operands = parsed.operands_of(&file.body).unwrap_or_default();
+    let runs =
+        |operand: &Operand| operand.roles.iter().any(|role| matches!(role, Role::Command | Role::CommandWithInput));
+    let Some(before) = operands.iter().position(runs).or(is_env.then_some(0)) else {
+        let hides =
+            |effect: &Effect| matches!(effect, Effect::Unsure(aspects, _) if aspects.contains(&Aspect::Commands));
+        return if file.body.does.iter().any(hides) { Wrapped::Unsure } else { Wrapped::Program };
+    };
+    let is_unsure = |given: &arguments::Given<'_>| given.spec.does.iter().any(|one| matches!(one, Effect::Unsure(..)));
+    if parsed.ends {
+        return Wrapped::Program;
     }
-    let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) else { return false };
-    let mut letters = letters.chars();
-    let taker = letters.find(|letter| wrapper.values.contains(&format!("-{letter}").as_str()));
-    taker.is_some() && letters.next().is_none()
+    // `xargs` says of its signs that they may stand anywhere: `given_more` knows where.
+    if parsed.unclear.is_some()
+        || !parsed.problems.is_empty()
+        || (parsed.options.iter().any(is_unsure) && name != "xargs")
+    {
+        return Wrapped::Unsure;
+    }
+    let directory = parsed.values("--chdir").next_back();
+    if directory.is_some_and(|directory| directory.text().is_none()) {
+        return Wrapped::Unsure;
+    }
+    let takes_assignments = is_env || name == "sudo";
+    let is_assignment = |word: &&Argument| takes_assignments && word.beginning().contains('=');
+    let mut assignments = Vec::new();
+    for word in parsed.operands.iter().take_while(is_assignment) {
+        let Some((name, value)) = word.text().and_then(|text| text.split_once('=')) else { return Wrapped::Unsure };
+        assignments.push((name.to_owned(), value.to_owned()));
+    }
+    // All options stand before the operands, which are the last words.
+    let left = parsed.operands.len().saturating_sub(assignments.len() + before);
+    match left {
+        0 => Wrapped::Program,
+        _ if words[words.len() - left].is_none() => Wrapped::Unsure,
+        _ => Wrapped::Command {
+            at: words.len() - left,
+            assignments,
+            directory: directory.and_then(Argument::text).map(str::to_owned),
+        },
+    }
+}
+
+fn argument(word: &Field) -> Argument {
+    match word {
+        Some(text) => Argument::known(text.as_str()),
+        None => Argument { many: true, ..Argument::unknown("…") },
+    }
 }
 
 /// What `xargs` runs: it adds words of its own, or puts them where its sign stands.

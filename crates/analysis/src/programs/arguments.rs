@@ -1,6 +1,6 @@
 //! The words of a call, taken apart by the program's options. Only what the program's file lists is understood.
 
-use super::spec::{Body, OptionSpec, Program, Role, SubCommand, Syntax};
+use super::spec::{Body, Case, Condition, Operand, OptionSpec, Program, Role, SubCommand, Syntax};
 use crate::star_pattern::matches_star;
 use crate::value::Argument;
 
@@ -46,6 +46,23 @@ impl<'p> Parsed<'p> {
 
     pub(crate) fn is_set(&self, mode: &str) -> bool {
         self.modes.contains(&mode)
+    }
+
+    /// Whether the condition of a case holds.
+    pub(crate) fn holds(&self, case: &Case) -> bool {
+        let count = self.operands.len();
+        case.conditions.iter().all(|condition| match condition {
+            Condition::Mode(mode) => self.is_set(mode),
+            Condition::NotMode(mode) => !self.is_set(mode),
+            Condition::OperandsOver(number) => count > *number,
+            Condition::OperandsUpTo(number) => count <= *number,
+        })
+    }
+
+    /// What the operands of this call are.
+    pub(crate) fn operands_of<'b>(&self, body: &'b Body) -> Option<&'b [Operand]> {
+        let case = body.cases.iter().find(|case| self.holds(case));
+        case.and_then(|case| case.operands.as_deref()).or(body.operands.as_deref())
     }
 
     fn give(&mut self, spec: &'p OptionSpec, values: Vec<Argument>) {
@@ -179,6 +196,10 @@ impl<'p> Reader<'p, '_> {
             Ok(Some(spec)) => self.take(spec, value),
             Ok(None) => match self.exact("--*") {
                 Some(spec) => self.parsed.give(spec, Vec::new()),
+                // No option is named by a sign: it is refused, or a word like others (`grep '-->' f`).
+                None if !name[2..].starts_with(|char: char| char.is_alphanumeric() || char == '-') => {
+                    self.operand(&Argument::known(text));
+                }
                 None => self.unknown(name),
             },
             Err(()) => self.parsed.problems.push(format!("{name} may be short for several options of {}", self.name)),
@@ -224,7 +245,7 @@ impl<'p> Reader<'p, '_> {
         }
         while values.len() < spec.values.len() && !spec.attached {
             let Some(value) = self.words.get(self.at) else {
-                // Without its value the program only complains.
+                self.parsed.problems.push(format!("{} without its value", spec.names.join(", ")));
                 break;
             };
             // Whether a word that looks like an option is a value differs between parsers, getopt aside.
@@ -312,7 +333,7 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
     let longest = 8;
     while at < words.len() && given.len() < longest {
         let Some(text) = words[at].text() else { break };
-        if text.starts_with('-') && text.len() > 1 {
+        if text.starts_with('-') && text.len() > 1 && !(given.is_empty() && names_command(program, text)) {
             let parsed = parse_one(program, name, &words[at..]);
             match parsed {
                 Some(length) => at += length,
@@ -367,6 +388,17 @@ pub(crate) fn find_command<'p>(program: &'p Program, name: &str, words: &[Argume
         }
         None => Command::Unknown(format!("{name} {} is not known", texts[..texts.len().min(2)].join(" "))),
     }
+}
+
+/// Why a command is unsure that another command prints.
+pub(crate) fn substituted_command(words: &[Argument], positions: &[usize]) -> Option<String> {
+    let word = positions.iter().filter_map(|at| words.get(*at)).find(|word| word.substituted)?;
+    Some(format!("{} is what another command prints", word.shown))
+}
+
+/// Whether a word that looks like an option is a command: `brew --prefix`.
+fn names_command(program: &Program, word: &str) -> bool {
+    program.commands.iter().flat_map(|command| &command.patterns).any(|pattern| pattern[0] == word)
 }
 
 /// How many words an option of the program takes, itself included.

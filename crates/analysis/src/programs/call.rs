@@ -4,10 +4,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::arguments::{self, Command, Parsed};
-use super::code;
-use super::spec::{
-    Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, Program, RepositoryChange, Role,
-};
+use super::spec::{Access, Aspect, Body, Count, Depth, Effect, Operand, Program, RepositoryChange, Role, Verb};
+use super::{code, credentials};
 use crate::interpreter::{FlowSource, Interpreter, Io, Lookup};
 use crate::observer::{Aspects, Fact};
 use crate::state::State;
@@ -77,20 +75,6 @@ impl<'c, 'a> Call<'c, 'a> {
                         .interpreter
                         .unsure_program(Aspects::ALL, format!("{name} without a command that is known"));
                 }
-                // What it does without the words that it asks for, its file does not say.
-                let asks = |operand: &Operand| matches!(operand.count, Count::One | Count::Some);
-                let runs =
-                    body.operands.iter().flatten().any(|operand| operand.roles.contains(&Role::CommandWithInput));
-                if (args.is_empty() || (runs && call.parsed.operands.is_empty() && !call.parsed.ends))
-                    && body.operands.as_ref().is_some_and(|operands| operands.iter().any(asks))
-                    && body.default.is_none()
-                    && body.does.is_empty()
-                    && !body.cases.iter().any(|case| case.holds_without_operands())
-                {
-                    return call
-                        .interpreter
-                        .unsure_program(Aspects::ALL, format!("{name} without the words that it asks for"));
-                }
                 call.carry_out();
             }
             Command::Found { command, positions } => {
@@ -107,6 +91,7 @@ impl<'c, 'a> Call<'c, 'a> {
                     top: None,
                     privileged: false,
                 };
+                call.parsed.problems.extend(arguments::substituted_command(args, &positions));
                 if command_goes_on(program, args, &positions) {
                     call.interpreter.unsure_program(
                         Aspects::ALL,
@@ -219,7 +204,7 @@ impl<'c, 'a> Call<'c, 'a> {
 
     /// What the file says of operands and effects.
     pub(crate) fn by_file(&mut self) {
-        let case = self.body.cases.iter().find(|case| self.holds(case));
+        let case = self.body.cases.iter().find(|case| self.parsed.holds(case));
         let operands = case.and_then(|case| case.operands.as_ref()).or(self.body.operands.as_ref());
         let default = case.and_then(|case| case.default.as_ref()).or(self.body.default.as_ref());
         let does = case.and_then(|case| case.does.as_ref()).unwrap_or(&self.body.does);
@@ -228,6 +213,11 @@ impl<'c, 'a> Call<'c, 'a> {
             self.interpreter.privileged(&self.words[..1]);
         }
         let mut given = self.parsed.operands.clone();
+        // What it does without the words that it asks for, its file does not say.
+        if default.is_none() && operands.is_some_and(|operands| given.len() < asked_for(operands)) {
+            let reason = format!("{} without the words that it asks for", self.name);
+            return self.interpreter.unsure_program(Aspects::ALL, reason);
+        }
         if let Some(default) = default
             && (given.is_empty() || operands.is_some_and(|operands| lacks_files(operands, given.len())))
         {
@@ -241,16 +231,6 @@ impl<'c, 'a> Call<'c, 'a> {
                 self.interpreter.unsure_program(Aspects::ALL, reason);
             }
         }
-    }
-
-    fn holds(&self, case: &Case) -> bool {
-        let count = self.parsed.operands.len();
-        case.conditions.iter().all(|condition| match condition {
-            Condition::Mode(mode) => self.parsed.is_set(mode),
-            Condition::NotMode(mode) => !self.parsed.is_set(mode),
-            Condition::OperandsOver(number) => count > *number,
-            Condition::OperandsUpTo(number) => count <= *number,
-        })
     }
 
     /// Gives operands their roles: those behind the repeated one are the last words.
@@ -333,6 +313,7 @@ impl<'c, 'a> Call<'c, 'a> {
                 self.interpreter.unsure_program(Aspects::ALL, format!("what {} does is not known", word.shown));
             }
             Role::Code if code::literal_code::only_prints(self.name, self.words) => {}
+            Role::Code if self.body.code.as_deref() == Some("perl") && code::perl::is_filter(self) => {}
             Role::Code => {
                 self.interpreter.runs_data(word.value.taint, self.name);
                 self.interpreter.unsure_code(format!("what the code for {} does is not known", self.name));
@@ -397,6 +378,9 @@ impl<'c, 'a> Call<'c, 'a> {
             Effect::Network(host) => self.interpreter.contact(host),
             Effect::Service(name, verb, peer) => {
                 self.interpreter.tell(&Fact::Service { name, verb: *verb });
+                if *verb == Verb::Read && credentials::are_named(self.words, &self.parsed.operands) {
+                    self.interpreter.tell(&Fact::Service { name: credentials::SERVICE, verb: Verb::Read });
+                }
                 if let Some(peer) = peer {
                     self.interpreter.contact(peer);
                 }
@@ -414,11 +398,18 @@ impl<'c, 'a> Call<'c, 'a> {
             }
             Effect::Process(what) => self.interpreter.tell(&Fact::Process(what)),
             Effect::Prints(source) => {
-                let source = match source {
-                    super::spec::Source::Environment => FlowSource::Environment(String::new()),
-                    super::spec::Source::Clipboard => FlowSource::Clipboard,
+                let taint = match source {
+                    super::spec::Source::ShellSetup => {
+                        // Its words may be part of the code.
+                        let is_plain =
+                            |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+                        let words = &self.words[1..];
+                        return self.interpreter.prints_setup =
+                            words.iter().all(|word| word.text().is_some_and(is_plain));
+                    }
+                    super::spec::Source::Environment => self.interpreter.environment_printed(),
+                    super::spec::Source::Clipboard => self.interpreter.source(FlowSource::Clipboard),
                 };
-                let taint = self.interpreter.source(source);
                 self.interpreter.read_taint = self.interpreter.read_taint.and(taint);
             }
             Effect::Privileged => self.privileged = true,
@@ -458,6 +449,11 @@ fn changes_files(role: &Role) -> bool {
         Role::Named(name) => name.ends_with("-write") || name.ends_with("-delete"),
         _ => false,
     }
+}
+
+/// How many words operands ask for.
+fn asked_for(operands: &[Operand]) -> usize {
+    operands.iter().filter(|operand| matches!(operand.count, Count::One | Count::Some)).count()
 }
 
 /// Whether the words are only enough for the texts that stand before the files: `grep -r PATTERN`.

@@ -10,6 +10,7 @@ pub(crate) mod git;
 pub(crate) mod literal_code;
 pub(crate) mod network;
 mod patch;
+pub(crate) mod perl;
 mod runners;
 mod sed;
 pub(crate) mod settings;
@@ -19,7 +20,6 @@ mod ssh;
 
 use super::call::Call;
 use super::spec::{self, Access};
-use crate::interpreter::FlowSource;
 use crate::value::Argument;
 
 type Code = fn(&mut Call<'_, '_>);
@@ -37,14 +37,17 @@ const CODE: &[(&str, Code)] = &[
     ("git-clone", git::clone),
     ("git-push", git::push),
     ("make", shell::make),
+    ("mlr", runners::mlr),
     ("parallel", runners::parallel),
     ("patch", patch::run),
+    ("perl", perl::run),
     ("sed", sed::run),
     ("shell", shell::run),
     ("sql", sql::run),
     ("ssh", ssh::run),
     ("tar", archive::tar),
     ("wget", curl::wget),
+    ("xargs", runners::xargs),
 ];
 
 pub(super) fn run(name: &str, call: &mut Call<'_, '_>) {
@@ -57,13 +60,15 @@ pub(super) fn run(name: &str, call: &mut Call<'_, '_>) {
 /// What a word is to the code of its program.
 pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
     match role {
-        "rev" | "assignment" => {}
+        "assignment" => {}
+        "rev" => git::revision(call, word),
         "directory" => match word.text().and_then(|text| call.state.path(text)) {
             Some(path) => call.state.cwd = Some(path.into()),
             None => call.state.cwd = None,
         },
         "curl-data" => curl::data(call, word, '@'),
         "curl-urlencode" => curl::urlencoded(call, word),
+        "request-header" => curl::header(call, word),
         "curl-header" => curl::data(call, word, '@'),
         "curl-form" => curl::form(call, word),
         "remote-list" => list(call, word),
@@ -104,7 +109,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.interpreter.unsure(spec::Aspect::Reads, format!("{} may load other files", call.name));
             }
             if word.text().is_none_or(|text| text.contains("env") || text.contains("ENV")) {
-                let taint = call.interpreter.source(FlowSource::Environment(String::new()));
+                let taint = call.interpreter.environment_printed();
                 call.interpreter.read_taint = call.interpreter.read_taint.and(taint);
             }
         }

@@ -125,13 +125,6 @@ pub struct Case {
     pub does: Option<Vec<Effect>>,
 }
 
-impl Case {
-    /// Whether it is about calls without operands.
-    pub(crate) fn holds_without_operands(&self) -> bool {
-        self.conditions.iter().any(|condition| matches!(condition, Condition::OperandsUpTo(_)))
-    }
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Condition {
     #[serde(rename = "m")]
@@ -189,6 +182,9 @@ pub enum Depth {
     /// The file or the directory itself.
     #[serde(rename = "i")]
     Itself,
+    /// The names of everything in it, but not what the files hold.
+    #[serde(rename = "n")]
+    Names,
     /// Everything in it as well.
     #[serde(rename = "t")]
     Tree,
@@ -275,6 +271,9 @@ pub enum RepositoryChange {
 pub enum Source {
     Environment,
     Clipboard,
+    /// Code that only sets up a shell.
+    #[serde(rename = "setup")]
+    ShellSetup,
 }
 
 /// A service that program files name.

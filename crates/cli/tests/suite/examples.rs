@@ -24,3 +24,10 @@ fn every_example_passes_its_tests() {
     }
     assert!(checked >= 8, "there should be at least eight examples, not {checked}");
 }
+
+#[test]
+fn packs_pass_their_tests() {
+    let packs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs");
+    let run = sandbox().run(&["hooks", "test", packs.to_str().unwrap()]);
+    assert_eq!(run.code, Some(0), "{}", run.stdout);
+}

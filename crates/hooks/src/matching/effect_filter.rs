@@ -365,7 +365,7 @@ impl FlowPattern {
             return (!is_wanted_at_all || wanted.iter().any(means)) && !exceptions.iter().any(means);
         };
         let deep = reads.iter().any(|one| one.deep && one.path == *path);
-        let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep };
+        let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep, names_only: false };
         let means_all = |is_exception| self.names.iter().any(|one| one.is_exception == is_exception && one.text == "*");
         let is_wanted =
             !is_wanted_at_all || means_all(false) || self.files.iter().any(|glob| glob.wants(&touched, place));

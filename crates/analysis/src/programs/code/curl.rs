@@ -1,8 +1,8 @@
 //! `curl` and `wget`: addresses, what is sent and where answers go.
 
-use crate::observer::Aspects;
+use crate::observer::{Aspects, Fact};
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Aspect, Depth};
+use crate::programs::spec::{Access, Aspect, Depth, Verb};
 use crate::value::Argument;
 
 /// `@file` is read; `@-` is the input.
@@ -50,8 +50,68 @@ pub(super) fn form(call: &mut Call<'_, '_>, word: &Argument) {
     }
 }
 
+/// Options of `curl` that send data or commands.
+const CURL_SENDING: [&str; 15] = [
+    "-d",
+    "--data-ascii",
+    "--data-binary",
+    "--data-raw",
+    "--data-urlencode",
+    "-F",
+    "--form-string",
+    "--json",
+    "-T",
+    "-Q",
+    "--mail-auth",
+    "--mail-from",
+    "--mail-rcpt",
+    "--ftp-create-dirs",
+    "-t",
+];
+const WGET_SENDING: [&str; 4] = ["--post-data", "--post-file", "--body-data", "--body-file"];
+/// Requests that only read.
+const READING_METHODS: [&str; 3] = ["GET", "HEAD", "OPTIONS"];
+/// Headers that say no more than which answer is wanted.
+const READING_HEADERS: [&str; 9] = [
+    "accept",
+    "accept-charset",
+    "accept-encoding",
+    "accept-language",
+    "cache-control",
+    "if-modified-since",
+    "if-none-match",
+    "range",
+    "user-agent",
+];
+
+/// Whether a header says no more than which answer is wanted.
+fn only_asks(header: &Argument) -> bool {
+    let name = header.beginning().split_once(':').map(|(name, _)| name.trim().to_ascii_lowercase());
+    name.is_some_and(|name| READING_HEADERS.contains(&name.as_str()))
+}
+
+/// A header of a request to a service.
+pub(super) fn header(call: &mut Call<'_, '_>, header: &Argument) {
+    if !only_asks(header) {
+        call.interpreter.tell(&Fact::Service { name: "web", verb: Verb::Write });
+    }
+}
+
+/// A request that sends something may change what the server has.
+fn requests(call: &mut Call<'_, '_>, sending: &[&str]) {
+    let is_reading = |word: &Argument| word.text().is_some_and(|method| READING_METHODS.contains(&method));
+    let parsed = &call.parsed;
+    let sends = sending.iter().any(|option| parsed.has(option))
+        || !["-X", "--method"].iter().all(|option| parsed.values(option).all(is_reading))
+        || !["-H", "--header"].iter().all(|option| parsed.values(option).all(only_asks));
+    if sends {
+        call.interpreter.tell(&Fact::Service { name: "web", verb: Verb::Write });
+    }
+}
+
 pub(super) fn run(call: &mut Call<'_, '_>) {
     call.by_file();
+    requests(call, &CURL_SENDING);
     outputs(call);
     // A format may name files to read and to write.
     let names_file = |word: &Argument| word.text().is_none_or(|text| text.contains("output{") || text.starts_with('@'));
@@ -108,6 +168,7 @@ fn outputs(call: &mut Call<'_, '_>) {
 
 pub(super) fn wget(call: &mut Call<'_, '_>) {
     call.by_file();
+    requests(call, &WGET_SENDING);
     let to_output = call.parsed.values("-O").next_back().cloned();
     let has = |call: &Call<'_, '_>, names: &[&str]| names.iter().any(|name| call.parsed.has(name));
     match to_output {

@@ -2,7 +2,7 @@
 
 use crate::interpreter::Lookup;
 use crate::programs::call::Call;
-use crate::value::{Argument, Taint, Value};
+use crate::value::{Argument, Value};
 
 pub(super) fn run(call: &mut Call<'_, '_>) {
     let mut state = call.state.clone();
@@ -31,8 +31,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     }
     let command = &call.parsed.operands[count..];
     if command.is_empty() {
-        let taint = call.interpreter.source(crate::interpreter::FlowSource::Environment(String::new()));
-        call.interpreter.read_taint = call.interpreter.read_taint.and(taint).and(Taint::NONE);
+        let taint = call.interpreter.environment_printed();
+        call.interpreter.read_taint = call.interpreter.read_taint.and(taint);
         return;
     }
     call.interpreter.run(command, Lookup::Programs, false, state, call.io);

@@ -132,7 +132,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     if words.len() == 1 && matches!(words[0].text(), Some("-help" | "--help" | "-version" | "--version")) {
         return;
     }
-    roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Tree));
+    roots.iter().for_each(|root| call.touch(Access::Read, root, Depth::Names));
     let leads_elsewhere = |root: &Argument| {
         let path = root.text().and_then(|text| call.state.path(text));
         path.is_none_or(|path| call.interpreter.environment.disk.read_link(&path).is_some()) || call.interpreter.changed
@@ -199,9 +199,15 @@ fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
             _ if FLAGS.contains(&text) => {}
             _ if TEXT.contains(&text) => at += 1,
             text if text.starts_with("-newer") && text.len() == 8 && text.ends_with('t') => at += 1,
+            // It only complains about a word that is no test, unless options of BSD stand before its directories.
+            text if !text.starts_with('-') && at > 1 && !has_short_options(&words[..at - 1]) => {}
             _ => return call.interpreter.unsure_all(format!("{text} is no known test of find")),
         }
     }
+}
+
+fn has_short_options(words: &[Argument]) -> bool {
+    words.iter().filter_map(Argument::text).any(|text| text.starts_with('-') && text.len() <= 2)
 }
 
 /// A command runs on whatever is in some directories; `appends` if that may stand behind its words.

@@ -71,6 +71,7 @@ pub(crate) fn run<'c, 'a>(
         args.iter().enumerate().filter(|(at, _)| !positions.contains(at)).map(|(_, word)| word.clone()).collect();
     let parsed = arguments::parse(program, &[&command.body], name, &rest);
     let mut parsed = parsed;
+    parsed.problems.extend(arguments::substituted_command(args, &positions));
     if let Some(dashes) = parsed.dashes.filter(|dashes| *dashes < parsed.operands.len()) {
         // What stands before `--` is a revision.
         let revisions = ["checkout", "reset", "diff", "log", "show", "blame"];
@@ -292,6 +293,21 @@ pub(super) fn push(call: &mut Call<'_, '_>) {
     if refspecs.iter().any(|word| word.text().is_none_or(|text| text.starts_with(['+', ':']))) {
         call.interpreter.tell(&Fact::Service { name: "git-remote", verb: Verb::Delete });
     }
+}
+
+/// `REV:PATH` and `:PATH` show a file as it is in the repository, which is often as it is on the disk.
+pub(super) fn revision(call: &mut Call<'_, '_>, word: &Argument) {
+    let Some((_, path)) = word.text().and_then(|text| text.split_once(':')) else { return };
+    // `:/text` looks for a message, `:0:path` is a stage.
+    let path = path.trim_start_matches(|char: char| char.is_ascii_digit()).trim_start_matches(':');
+    if path.is_empty() || path.starts_with('/') {
+        return;
+    }
+    let path = match (path.starts_with("./") || path.starts_with("../"), &call.top) {
+        (false, Some(top)) => top.join(path).to_string_lossy().into_owned(),
+        _ => path.to_owned(),
+    };
+    call.touch(Access::Read, &Argument::known(path), Depth::Itself);
 }
 
 /// A path of git's: `:(…)` and patterns stand for more than one.

@@ -17,7 +17,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 pub(super) fn apply(call: &mut Call<'_, '_>) {
     let text = match call.parsed.operands.as_slice() {
         [only] => only.text().map(str::to_owned),
-        [] => call.io.stdin.text.known().map(str::to_owned),
+        [] => call.interpreter.input(call.io).map(str::to_owned),
         _ => None,
     };
     let Some(changes) = text.and_then(|text| crate::patch::parse(&text).ok()) else {

@@ -1,4 +1,4 @@
-//! `fd -x` and `parallel`: programs that run a command for each of many words.
+//! `fd -x`, `parallel` and `xargs`: programs that run a command for each of many words; `mlr`, which runs verbs.
 
 use crate::programs::arguments;
 use crate::programs::call::Call;
@@ -64,5 +64,43 @@ pub(super) fn parallel(call: &mut Call<'_, '_>) {
     for text in texts {
         let state: State = call.interpreter.child_state(&call.state, Dialect::Bash);
         call.interpreter.script_text(&text, state, call.io);
+    }
+}
+
+/// `xargs COMMAND`: words of its input stand behind those of the command, or where its sign stands.
+pub(super) fn xargs(call: &mut Call<'_, '_>) {
+    let mut command = call.parsed.operands.clone();
+    let is_quiet = |given: &arguments::Given<'_>| given.is("-r") || given.is("-t");
+    let words = call.interpreter.input(call.io).and_then(plain_words);
+    if call.parsed.options.iter().all(is_quiet)
+        && let Some(words) = words
+    {
+        if command.is_empty() {
+            command.push(Argument::known("echo"));
+        }
+        let taint = call.io.stdin.taint;
+        command.extend(words.into_iter().map(|word| {
+            let mut word = Argument::known(word);
+            word.value.taint = taint;
+            word
+        }));
+        return call.command(&command);
+    }
+    call.by_file();
+}
+
+/// The words of a text in which no sign has a meaning to `xargs`.
+fn plain_words(text: &str) -> Option<Vec<&str>> {
+    const MAX_WORDS: usize = 64;
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || " \n./_-+=:,@%".contains(char);
+    let words: Vec<&str> = text.split([' ', '\n']).filter(|word| !word.is_empty()).collect();
+    (text.chars().all(is_plain) && (1..=MAX_WORDS).contains(&words.len())).then_some(words)
+}
+
+/// `mlr VERB`: one verb is told by the table, a chain of them is not.
+pub(super) fn mlr(call: &mut Call<'_, '_>) {
+    match call.words.iter().any(|word| word.text().is_none_or(|text| text == "then")) {
+        true => call.interpreter.unsure_all("mlr runs a chain of verbs"),
+        false => call.by_file(),
     }
 }

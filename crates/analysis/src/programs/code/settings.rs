@@ -16,7 +16,7 @@ struct Settings {
     words: &'static [&'static str],
 }
 
-const SETTINGS: [Settings; 6] = [
+const SETTINGS: [Settings; 8] = [
     Settings {
         programs: &["ruff"],
         files: &["ruff.toml", ".ruff.toml", "pyproject.toml"],
@@ -71,6 +71,8 @@ const SETTINGS: [Settings; 6] = [
             "run",
         ],
     },
+    Settings { programs: &["mvn"], files: &[".mvn"], words: &[] },
+    Settings { programs: &["mlr", "miller"], files: &[".mlrc"], words: &[] },
     Settings { programs: &["jj"], files: &[".jj/repo/config.toml"], words: &[] },
 ];
 

@@ -5,7 +5,7 @@ use crate::observer::Aspects;
 use crate::programs::call::Call;
 use crate::programs::spec::{Access, Depth};
 use crate::syntax::Dialect;
-use crate::value::{Argument, Text};
+use crate::value::Argument;
 
 /// `bash`, `sh` and their kin. Their options are parsed by the table; `-c` is the mode `code`.
 pub(super) fn run(call: &mut Call<'_, '_>) {
@@ -33,8 +33,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         _ => operands,
     };
     match operands.split_first() {
-        // Without a text it only complains.
-        None if call.parsed.is_set("code") => {}
+        None if call.parsed.is_set("code") => call.interpreter.unsure_all(format!("{} -c without commands", call.name)),
         Some((text, rest)) if call.parsed.is_set("code") => {
             call.interpreter.runs_data(text.value.taint, call.name);
             run_text(call, text, rest.get(1..).unwrap_or_default(), dialect);
@@ -46,14 +45,17 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         }
         _ => {
             call.interpreter.runs_data(data, call.name);
-            match &call.io.stdin.text {
-                Text::Known(text) => {
-                    let text = Argument::known(text.clone());
+            match call.interpreter.input(call.io) {
+                Some(text) => {
+                    let has_lines = text.trim_end().contains('\n');
+                    let text = Argument::known(text);
                     // A file that is the input is no parameter.
                     let named = usize::from(!call.parsed.is_set("input") && !operands.is_empty());
+                    let outer = std::mem::replace(&mut call.interpreter.script_is_input, has_lines);
                     run_text(call, &text, &operands[named..], dialect);
+                    call.interpreter.script_is_input = outer;
                 }
-                _ => call.interpreter.unsure_all(format!("what {} reads from its input is not known", call.name)),
+                None => call.interpreter.unsure_all(format!("what {} reads from its input is not known", call.name)),
             }
         }
     }

@@ -37,6 +37,10 @@ pub(crate) fn check(
     if let Some(wanted) = expect.decision {
         failures.expect_equal("decision", wanted.as_str(), &decision);
     }
+    if let Some(wanted) = expect.approved {
+        let approved = !outcome.merged.approved_by.is_empty();
+        failures.expect_equal("approved", &wanted.to_string(), &approved.to_string());
+    }
     let reason = if outcome.merged.answer.stop { text("stopReason") } else { text("reason") };
     failures.expect_equal_if_set("reason", expect.reason.as_deref(), &reason);
     failures.expect_contains("reason", &expect.reason_contains, &reason);

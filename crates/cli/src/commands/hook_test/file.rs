@@ -14,6 +14,9 @@ use serde::de::{self, Deserializer, SeqAccess, Visitor};
 pub(crate) struct HookTestFile {
     /// Settings to use instead of the project's own, relative to this file.
     pub(crate) settings: Option<PathBuf>,
+    /// Whether the settings are the user's: a project's may not approve calls.
+    #[serde(default)]
+    pub(crate) user: bool,
     /// Programs without which the file is skipped.
     #[serde(default)]
     pub(crate) requires: Vec<String>,
@@ -65,6 +68,8 @@ pub(crate) struct HookTestCase {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HookTestExpectation {
     pub(crate) decision: Option<ExpectedDecision>,
+    /// Whether a rule approves the call, so that the user is not asked.
+    pub(crate) approved: Option<bool>,
     pub(crate) reason: Option<String>,
     pub(crate) reason_contains: ExpectedTexts,
     pub(crate) message: Option<String>,

@@ -185,7 +185,8 @@ fn sandbox_engine(
         };
         let text = hookwright_disk::read_text(&settings, MAX_TEST_SETTINGS_BYTES)
             .with_context(|| format!("can't read {}", shown.display()))?;
-        layers.push(parse_layer(&Layer::new(Source::Project, &shown, &text)));
+        let source = if file.user { Source::User } else { Source::Project };
+        layers.push(parse_layer(&Layer::new(source, &shown, &text)));
     }
     ensure!(
         !layers.is_empty(),

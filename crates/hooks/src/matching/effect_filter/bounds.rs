@@ -112,7 +112,8 @@ fn contains_path(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>, f
 /// Whether an exception matches the path, or may match something in it.
 fn may_be_excepted(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>) -> bool {
     let mut exceptions = globs.iter().filter(|glob| glob.is_exception);
-    exceptions.any(|glob| glob.excepts(touched, place) || (touched.deep && glob.may_match_inside(touched, place)))
+    let reads_contents = touched.deep && !touched.names_only;
+    exceptions.any(|glob| glob.excepts(touched, place) || (reads_contents && glob.may_match_inside(touched, place)))
 }
 
 fn contains_text(patterns: &[StarPattern], texts: &[&str]) -> bool {
@@ -155,7 +156,7 @@ fn contains_source(pattern: &FlowPattern, flow: &Flow, reads: &[Touched], place:
         return contains_text(&pattern.names, &[flow.from.as_str(), flow_kind(&flow.from)]);
     };
     let deep = reads.iter().any(|one| one.deep && one.path == *path);
-    let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep };
+    let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep, names_only: false };
     let means_all = |is_exception| pattern.names.iter().any(|one| one.is_exception == is_exception && one.text == "*");
     match means_all(false) {
         true => !means_all(true) && !may_be_excepted(&pattern.files, &touched, place),
