@@ -2,12 +2,13 @@
 //!
 //! What a command is kept to is stored in a file that is named by its own digest, so that nothing can be put in its place.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use hookwright_disk::{Durability, SymlinkPolicy, write_atomic_private};
@@ -16,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a request counts as enforceable after it was checked.
+const CHECK_LIFETIME: Duration = Duration::from_secs(30);
 const MAX_SUPPORT_FILE_BYTES: u64 = 64 << 10;
 const MAX_PLAN_FILE_BYTES: u64 = 1 << 20;
 
@@ -28,6 +31,8 @@ pub struct CommandConfiner {
     /// The search path that the program is tried with.
     path_variable: OsString,
     support: OnceLock<Result<(), String>>,
+    /// The stored requests that could be enforced when they were last looked at.
+    enforceable: Mutex<HashMap<PathBuf, Instant>>,
 }
 
 /// Whether this machine can confine, as a file keeps it until the next start of the system.
@@ -41,7 +46,7 @@ struct StoredSupport {
 impl CommandConfiner {
     /// Creates a launcher that uses a program, and keeps its files in a folder.
     pub fn new(program: PathBuf, folder: PathBuf, path_variable: OsString) -> Self {
-        CommandConfiner { program, folder, path_variable, support: OnceLock::new() }
+        CommandConfiner { program, folder, path_variable, support: OnceLock::new(), enforceable: Mutex::default() }
     }
 
     /// Returns why this machine cannot confine commands, if so. It is found out by confining one.
@@ -108,9 +113,16 @@ impl CommandConfiner {
 
 impl ConfinementLauncher for CommandConfiner {
     fn launch_words(&self, request: &ConfinementRequest) -> Result<Vec<OsString>, String> {
-        check_enforceable(request)?;
         self.support()?;
-        Ok(self.words(&self.store(request)?))
+        let file = self.store(request)?;
+        // It may search a large project for files. The program that starts the command looks again, and runs nothing if
+        // something has changed.
+        let mut enforceable = self.enforceable.lock().unwrap_or_else(PoisonError::into_inner);
+        if enforceable.get(&file).is_none_or(|checked| checked.elapsed() > CHECK_LIFETIME) {
+            check_enforceable(request)?;
+            enforceable.insert(file.clone(), Instant::now());
+        }
+        Ok(self.words(&file))
     }
 }
 

@@ -41,7 +41,7 @@ impl ToolInvocation<'_> {
         }
         let mut limits: Vec<String> = required.iter().flat_map(|one| one.profile.limits()).collect();
         limits.dedup();
-        Some(format!("\n\n[the command ran confined, because not all that it does is known: {}]", limits.join("; ")))
+        Some(format!("\n\n[the command ran confined: {}]", limits.join("; ")))
     }
 
     /// Checks that the command can be kept to what hooks require.

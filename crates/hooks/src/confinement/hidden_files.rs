@@ -1,8 +1,8 @@
 //! Finds the files that a glob hides from a confined command.
 
-use std::collections::HashSet;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, Metadata};
+use std::os::unix::fs::{DirEntryExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
@@ -27,25 +27,63 @@ impl HiddenGlobs {
     /// # Errors
     /// If the folder has too many files, can't be read, or a file has a name that was not found.
     pub(super) fn find(&self) -> Result<Vec<PathBuf>, String> {
-        let mut scan = Scan::default();
-        scan.walk(self, &self.base)?;
+        let mut scan = Scan { base: &self.base, entries: 0 };
+        let mut matches = Vec::new();
+        scan.walk(&self.base, &mut |path, _| {
+            let is_hidden = self.is_hidden(path);
+            if is_hidden {
+                matches.push(path.to_owned());
+            }
+            !is_hidden
+        })?;
         let mut found: Vec<PathBuf> = Vec::new();
-        for path in &scan.matches {
+        for path in &matches {
             // A link's target is what would be read.
-            let real = path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
-            match real {
+            match path.canonicalize() {
                 Ok(real) => found.push(real),
                 // A link to nothing hides nothing.
                 Err(_) if path.is_symlink() => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(format!("{}: {error}", path.display())),
             }
         }
-        let mut all = found.clone();
-        for path in &found {
-            all.extend(scan.other_names(path)?);
+        found.extend(self.other_names(&found)?);
+        found.sort();
+        found.dedup();
+        Ok(found)
+    }
+
+    /// Returns the other names (hard links) of files, or the first name that was not found as an error.
+    fn other_names(&self, files: &[PathBuf]) -> Result<Vec<PathBuf>, String> {
+        let mut linked: Vec<(&PathBuf, Metadata)> = Vec::new();
+        for file in files {
+            let data = fs::symlink_metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
+            if data.is_file() && data.nlink() > 1 {
+                linked.push((file, data));
+            }
         }
-        all.sort();
-        all.dedup();
+        if linked.is_empty() {
+            return Ok(Vec::new());
+        }
+        let numbers: HashSet<u64> = linked.iter().map(|(_, data)| data.ino()).collect();
+        let mut names: HashMap<(u64, u64), Vec<PathBuf>> = HashMap::new();
+        let mut scan = Scan { base: &self.base, entries: 0 };
+        scan.walk(&self.base, &mut |path, number| {
+            if numbers.contains(&number)
+                && let Ok(data) = fs::symlink_metadata(path)
+                && data.is_file()
+            {
+                names.entry((data.dev(), data.ino())).or_default().push(path.to_owned());
+            }
+            true
+        })?;
+        let mut all = Vec::new();
+        for (file, data) in linked {
+            let found = names.remove(&(data.dev(), data.ino())).unwrap_or_default();
+            if (found.len() as u64) < data.nlink() && !all.contains(file) {
+                require_single_name(file)?;
+            }
+            all.extend(found);
+        }
         Ok(all)
     }
 
@@ -68,16 +106,17 @@ pub(super) fn require_single_name(path: &Path) -> Result<(), String> {
     }
 }
 
-#[derive(Default)]
-struct Scan {
+/// A walk through all files and folders below one.
+struct Scan<'a> {
+    base: &'a Path,
     entries: usize,
-    matches: Vec<PathBuf>,
-    /// Files with more than one name: device, number, path.
-    linked: HashSet<(u64, u64, PathBuf)>,
 }
 
-impl Scan {
-    fn walk(&mut self, globs: &HiddenGlobs, folder: &Path) -> Result<(), String> {
+impl Scan<'_> {
+    /// Calls a function with each path and its file's number, and enters the folders for which it returns true.
+    ///
+    /// The files themselves are not asked for anything: a project may have many.
+    fn walk(&mut self, folder: &Path, visit: &mut dyn FnMut(&Path, u64) -> bool) -> Result<(), String> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             // What can't be listed here can't be listed inside either: it runs as the same user.
@@ -88,36 +127,14 @@ impl Scan {
             let entry = entry.map_err(|error| format!("{}: {error}", folder.display()))?;
             self.entries += 1;
             if self.entries > MAX_SCANNED_ENTRIES {
-                return Err(format!("{} has more than {MAX_SCANNED_ENTRIES} files", globs.base.display()));
+                return Err(format!("{} has more than {MAX_SCANNED_ENTRIES} files", self.base.display()));
             }
-            let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
-            let is_hidden = globs.is_hidden(&path);
-            if is_hidden {
-                self.matches.push(path.clone());
-            }
-            if kind.is_dir() && !is_hidden {
-                self.walk(globs, &path)?;
-            } else if kind.is_file()
-                && let Ok(data) = entry.metadata()
-                && data.nlink() > 1
-            {
-                self.linked.insert((data.dev(), data.ino(), path));
+            let path = entry.path();
+            if visit(&path, entry.ino()) && kind.is_dir() {
+                self.walk(&path, visit)?;
             }
         }
         Ok(())
-    }
-
-    fn other_names(&self, path: &Path) -> Result<Vec<PathBuf>, String> {
-        let data = fs::symlink_metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        if !data.is_file() || data.nlink() <= 1 {
-            return Ok(Vec::new());
-        }
-        let names = self.linked.iter().filter(|(device, number, _)| (*device, *number) == (data.dev(), data.ino()));
-        let names: Vec<PathBuf> = names.map(|(.., path)| path.clone()).collect();
-        if (names.len() as u64) < data.nlink() {
-            return require_single_name(path).map(|()| Vec::new());
-        }
-        Ok(names)
     }
 }

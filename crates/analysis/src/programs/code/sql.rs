@@ -15,7 +15,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     }
     let Some(file) = database_file(call).filter(|_| !call.parsed.has("-readonly")) else { return };
     let disk = call.interpreter.environment.disk;
-    let is_there = file.text().and_then(|text| call.state.path(text)).is_some_and(|path| disk.target_kind(&path).is_some());
+    let is_there =
+        file.text().and_then(|text| call.state.path(text)).is_some_and(|path| disk.target_kind(&path).is_some());
     if !is_there || call.interpreter.changed {
         call.touch(Access::Write, &file, Depth::Itself);
     }

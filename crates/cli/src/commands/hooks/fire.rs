@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use background::BackgroundObserver;
 use caveats::find_caveats;
-use hookwright_hooks::{AnyEvent, Decision, EventKind, Outcome, Plan, RunReport};
+use hookwright_hooks::{AnyEvent, Decision, EventKind, HookConfinement, Outcome, Plan, RunReport};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -229,7 +229,8 @@ fn summary_rows(event: EventKind, outcome: &Outcome<()>, caveats: &[String]) -> 
     } else if merged.answer.decision >= Some(Decision::Confine) {
         lines.push(("reason", merged.reason_text()));
     }
-    for one in merged.confinements.iter().chain(&merged.enforced) {
+    let is_required = |one: &&HookConfinement| merged.confinements.iter().any(|other| other.hook == one.hook);
+    for one in merged.confinements.iter().chain(merged.enforced.iter().filter(|one| !is_required(one))) {
         lines.push(("confined", format!("{} (hook {})", one.profile.limits().join("; "), one.hook)));
     }
     lines.extend(merged.answer.system_message.clone().map(|text| ("message", text)));
