@@ -90,6 +90,7 @@ impl<'a> Walk<'a> {
             }
             Wrapped::Unsure => {
                 self.start(program, &words[1..], Ok(()), What::Carries, state, when);
+                self.runner(program, words, state);
                 self.doubt(when);
             }
         }

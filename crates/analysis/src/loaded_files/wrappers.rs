@@ -114,6 +114,13 @@ fn builtin_command(name: &str, words: &[Field]) -> Wrapped {
 
 /// What a program runs that runs its words, as its file says.
 fn inner_command(file: &Program, name: &str, words: &[Field]) -> Wrapped {
+    // Words behind the command's name are the command's, whatever they are.
+    let known = words.iter().take_while(|word| word.is_some()).count();
+    if known < words.len()
+        && let command @ Wrapped::Command { .. } = inner_command(file, name, &words[..known])
+    {
+        return command;
+    }
     let arguments: Vec<Argument> = words[1..].iter().map(argument).collect();
     let parsed = arguments::parse(file, &[&file.body], name, &arguments);
     let is_env = file.body.code.as_deref() == Some("env");
