@@ -58,6 +58,9 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
     if own_file && !command.contains(&name) {
         return None;
     }
+    if event.program == "zip" && event.kind == EventKind::Write && is_temporary_archive(&event.path) {
+        return None;
+    }
     let (aspect, list, shown) = match event.kind {
         EventKind::Read => (Aspect::Reads, &told.reads, "reads"),
         EventKind::Write | EventKind::MakeDirectory => (Aspect::Writes, &told.writes, "writes"),
@@ -79,6 +82,12 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
         return None;
     }
     (checks(aspect) && !covers(list, event)).then_some(shown)
+}
+
+/// Whether zip writes its archive to this file before it renames it, which it does not where a broken pipe ends it.
+fn is_temporary_archive(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.len() == 8 && name.starts_with("zi") && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn in_repository(path: &Path) -> bool {
