@@ -128,7 +128,13 @@ fn hide(paths: &[PathBuf]) -> io::Result<()> {
     let cover = Path::new("/dev/shm/.hookwright-hidden");
     drop(fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(cover)?);
     for path in paths {
-        if fs::symlink_metadata(path)?.is_dir() {
+        let is_dir = match fs::symlink_metadata(path) {
+            Ok(data) => data.is_dir(),
+            // A private folder covers it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if is_dir {
             mount("hidden", path, "tmpfs", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, c"mode=0")?;
         } else {
             DetachedMount::copy(cover)?.attach_at(path, READ_ONLY_ATTRIBUTES)?;
