@@ -68,20 +68,28 @@ pub(super) fn require_single_name(path: &Path) -> Result<(), String> {
     }
 }
 
+/// Whether a folder that can't be listed can't be entered by the command either, which runs as the same user: the
+/// folder belongs to another user, and nothing in it can be opened by its name.
+fn is_closed(folder: &Path) -> bool {
+    let is_own = fs::metadata(folder).is_ok_and(|data| data.uid() == rustix::process::geteuid().as_raw());
+    !is_own && rustix::fs::access(folder, rustix::fs::Access::EXEC_OK).is_err()
+}
+
 #[derive(Default)]
 struct Scan {
     entries: usize,
     matches: Vec<PathBuf>,
     /// Files with more than one name: device, number, path.
     linked: HashSet<(u64, u64, PathBuf)>,
+    /// Folders outside of the base that a link led to.
+    linked_folders: HashSet<PathBuf>,
 }
 
 impl Scan {
     fn walk(&mut self, globs: &HiddenGlobs, folder: &Path) -> Result<(), String> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            // What can't be listed here can't be listed inside either: it runs as the same user.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && is_closed(folder) => return Ok(()),
             Err(error) => return Err(format!("{}: {error}", folder.display())),
         };
         for entry in entries {
@@ -96,7 +104,7 @@ impl Scan {
             if is_hidden {
                 self.matches.push(path.clone());
             }
-            if kind.is_dir() && !is_hidden {
+            if kind.is_dir() && !is_hidden || kind.is_symlink() && !is_hidden && self.leads_out(globs, &path) {
                 self.walk(globs, &path)?;
             } else if kind.is_file()
                 && let Ok(data) = entry.metadata()
@@ -106,6 +114,14 @@ impl Scan {
             }
         }
         Ok(())
+    }
+
+    /// Whether a link leads to a folder outside of the base that was not looked at yet. What lies inside of it is looked
+    /// at under its own name.
+    fn leads_out(&mut self, globs: &HiddenGlobs, link: &Path) -> bool {
+        let target = link.canonicalize().ok().filter(|target| target.is_dir());
+        let outside = target.filter(|target| !target.starts_with(&globs.base));
+        outside.is_some_and(|target| self.linked_folders.insert(target))
     }
 
     fn other_names(&self, path: &Path) -> Result<Vec<PathBuf>, String> {
