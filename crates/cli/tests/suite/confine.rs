@@ -20,12 +20,12 @@ fn project() -> Sandbox {
 }
 
 /// Runs a shell script in a confinement.
-fn confined(sandbox: &Sandbox, options: &[&str], script: &str) -> ProgramRun {
+pub(super) fn confined(sandbox: &Sandbox, options: &[&str], script: &str) -> ProgramRun {
     sandbox.run(&[&["run"], options, &["--", "sh", "-c", script]].concat())
 }
 
 /// Whether this machine can confine; a test that returns without it is skipped aloud.
-fn can_confine(test: &str) -> bool {
+pub(super) fn can_confine(test: &str) -> bool {
     let run = sandbox().run(&["run", "--", "true"]);
     if run.code == Some(125) {
         report_skipped(test, &format!("commands can't be confined here: {}", run.stderr.trim()));
@@ -466,7 +466,7 @@ fn attacks_of_an_ordinary_user_change_nothing_outside() {
     }
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
 }
 
