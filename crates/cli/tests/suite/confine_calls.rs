@@ -375,3 +375,24 @@ fn a_model_that_writes_the_wrapper_gains_nothing() {
     let seen: Value = serde_json::from_str(&sandbox.read("seen")).unwrap();
     assert_eq!(seen["tool_input"]["content"], wrapped);
 }
+
+#[test]
+fn nothing_survives_a_killed_agent() {
+    if !can_confine("nothing_survives_a_killed_agent") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    sandbox.write("wait.sh", "touch started; sleep 3; touch late\n");
+    let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": "sh wait.sh"})).says("done");
+    let replay = sandbox.replay(&replay);
+    let mut command = sandbox.command(&["--fake-responses", &replay, "-p", "go", "--approval-mode=yolo"]);
+    let mut agent = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    hookwright_testkit::wait_until("the command runs", || sandbox.has_file("started"));
+    agent.kill().unwrap();
+    let _ = agent.wait_in_time();
+    std::thread::sleep(std::time::Duration::from_millis(3500));
+    assert!(!sandbox.has_file("late"));
+    // The next run removes the placeholders that the killed one left.
+    assert_eq!(sandbox.run(&["run", "--writes", "**", "--", "true"]).code, Some(0));
+    assert!(!sandbox.has_file(".gemini") && !sandbox.has_file(".hookwright"));
+}
