@@ -34,7 +34,7 @@ fn format_versions(columns: &[ResultColumn]) -> String {
 
 /// Returns a sentence about how many hooks that denied or rewrote were obeyed.
 fn summarize(results: &[CellResult], way: WiringKind) -> String {
-    let says_no = |row: &Behaviour| matches!(row.intent, HookIntent::Deny | HookIntent::Rewrite);
+    let says_no = |row: &Behaviour| matches!(row.intent, HookIntent::Deny | HookIntent::Rewrite | HookIntent::Confine);
     let cells = results.iter().filter(|tried| tried.wiring == way && tried.behaviour().is_some_and(says_no));
     let (mut all, mut held, mut excused) = (0, 0, 0);
     for tried in cells {
@@ -73,7 +73,8 @@ fn results_table(results: &[CellResult], columns: &[ResultColumn]) -> String {
 /// Formats a cell: bold if the outcome is not what the hook's author intended.
 fn format_cell(tried: &CellResult) -> String {
     let word = cell_label(tried);
-    let otherwise = tried.behaviour().is_some_and(|row| row.intent == HookIntent::Rewrite);
+    let otherwise =
+        tried.behaviour().is_some_and(|row| matches!(row.intent, HookIntent::Rewrite | HookIntent::Confine));
     match (tried.is_as_intended(), bridge_limitation(tried)) {
         (true, _) if otherwise && tried.observation.end == CallOutcome::Blocked => format!("{word} (lowered)"),
         (true, _) => word.to_owned(),

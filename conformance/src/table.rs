@@ -69,6 +69,7 @@ pub(crate) fn cell_label(tried: &CellResult) -> &'static str {
         CallOutcome::Ran => "RAN",
         CallOutcome::Blocked => "B",
         CallOutcome::Rewritten => "RW",
+        CallOutcome::Confined => "C",
         CallOutcome::Hung => "hung",
         CallOutcome::Dead => "dead",
     }

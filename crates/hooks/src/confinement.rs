@@ -7,7 +7,11 @@
 #[cfg(target_os = "linux")]
 mod compile;
 #[cfg(target_os = "linux")]
+mod git_files;
+#[cfg(target_os = "linux")]
 mod hidden_files;
+#[cfg(target_os = "linux")]
+mod mount_aliases;
 #[cfg(target_os = "linux")]
 mod path_pattern;
 #[cfg(target_os = "linux")]

@@ -16,8 +16,12 @@ pub const CONTEXT_MARKER: &str = "TRIAL-CONTEXT";
 
 /// The file that the model's call creates.
 pub const RAN_FILE: &str = "RAN";
-/// The file that the rewritten call creates.
+/// The file that the rewritten call creates, or a call that runs confined.
 pub const REWRITTEN_FILE: &str = "RW";
+/// The file that guards of confined calls keep from being read.
+pub(crate) const SECRET_FILE: &str = "secret.txt";
+/// In the script of a confined call, the port of a server outside.
+pub(crate) const PORT_PLACEHOLDER: &str = "PORT";
 
 /// One way in which a hook behaves.
 #[derive(Debug)]
@@ -55,6 +59,8 @@ pub enum HookIntent {
     Rewrite,
     /// The call may run, and the model is to get additional context.
     AddContext,
+    /// The call must run so that it cannot do what the hook is about, or not at all.
+    Confine,
 }
 
 /// The agent whose answer format a hook uses.
@@ -76,6 +82,11 @@ pub enum TrialCallKind {
     /// A file written by a shell command. The hook is called for tools that change files or, through Hookwright, for
     /// calls that write the file.
     EditByCommand,
+    /// A script of the project, so that the effects of the command are not known. This is its text for `sh`.
+    UnknownScript(&'static str),
+    /// A program that the search path finds instead of a harmless one, so that the effects of the command are believed to
+    /// be known. This is its text for `sh`; guards are enforced for every command.
+    DisguisedProgram(&'static str),
 }
 
 /// One hook of a behaviour.
@@ -87,6 +98,8 @@ pub enum TrialHook {
     NotExecutable(&'static str),
     /// A script that does not exist.
     Missing,
+    /// A rule of Hookwright that denies what its `when` matches, which is this JSON.
+    Rule(&'static str),
 }
 
 /// The setup of a trial.

@@ -73,6 +73,8 @@ pub enum CallOutcome {
     Ran,
     /// The call ran as the hook rewrote it.
     Rewritten,
+    /// The call ran, and could not do what the hook is about.
+    Confined,
     /// The agent did not end before the timeout, and the call had not run.
     Hung,
     /// The agent never made the call, so that the case shows nothing.
@@ -171,6 +173,7 @@ impl TrialObservation {
             HookIntent::Allow => self.end == CallOutcome::Ran,
             HookIntent::Deny => self.end == CallOutcome::Blocked,
             HookIntent::Rewrite => matches!(self.end, CallOutcome::Rewritten | CallOutcome::Blocked),
+            HookIntent::Confine => matches!(self.end, CallOutcome::Confined | CallOutcome::Blocked),
             HookIntent::AddContext => self.end == CallOutcome::Ran && self.context,
         }
     }
@@ -186,6 +189,8 @@ impl TrialCase<'_> {
             && (self.wiring != HookWiring::DirectClosed || switch)
             && (self.behaviour.setup != TrialSetup::Untrusted || driver.requires_hook_trust())
             && (self.behaviour.setup != TrialSetup::ProgramMissing || !direct)
+            // An agent has no rules of Hookwright in its own settings.
+            && (self.behaviour.intent != HookIntent::Confine || !direct)
             && driver.event_name(self.behaviour.event).is_some()
     }
 
@@ -215,6 +220,7 @@ impl TrialCase<'_> {
             server.tool_call_count() > 0 || started > 0 || self.behaviour.setup == TrialSetup::ProgramMissing;
         let end = match () {
             () if ran => CallOutcome::Ran,
+            () if rewritten && self.behaviour.intent == HookIntent::Confine => CallOutcome::Confined,
             () if rewritten => CallOutcome::Rewritten,
             () if run.timed_out => CallOutcome::Hung,
             () if !was_asked => CallOutcome::Dead,
@@ -240,6 +246,8 @@ impl TrialCase<'_> {
             TrialCallKind::Command => ScriptedAction::Shell(format!("touch {}", behaviour::RAN_FILE)),
             TrialCallKind::Edit => ScriptedAction::Write { path: file(), content: "a trial\n".to_owned() },
             TrialCallKind::EditByCommand => ScriptedAction::Shell(format!("echo a trial > {}", behaviour::RAN_FILE)),
+            TrialCallKind::UnknownScript(_) => ScriptedAction::Shell(format!("sh {}", sandbox::UNKNOWN_SCRIPT)),
+            TrialCallKind::DisguisedProgram(_) => ScriptedAction::Shell(sandbox::DISGUISED_PROGRAM.to_owned()),
         }
     }
 }

@@ -20,6 +20,8 @@ use crate::commands::run::confiner;
 /// The variable that holds the original command.
 const COMMAND_VARIABLE: &str = "HOOKWRIGHT_COMMAND";
 const SHELL_TOOL: &str = "run_shell_command";
+/// The keys under which agents send the command of a call.
+const COMMAND_KEYS: [&str; 3] = ["command", "cmd", "command_line"];
 
 /// Rewrites the commands that hooks want confined. Where that is not possible, the answer stays as it is, which the
 /// agent's dialect lowers to a question or a refusal, and says why.
@@ -125,10 +127,11 @@ fn wrap_command(words: &[OsString], command: &str) -> Result<String, String> {
 ///
 /// That is right whoever wrote them: the command runs as it is, kept to a plan that this program has stored.
 pub(super) fn unwrap_commands(payload: &mut Map<String, Value>, world: &ProcessEnv) {
-    for value in payload.values_mut() {
+    for (name, value) in payload {
         match value {
             Value::Object(inner) => unwrap_commands(inner, world),
-            Value::String(text) if text.starts_with(COMMAND_VARIABLE) => {
+            // Under another name it is no command: a path or a content that looks like one stays what it is.
+            Value::String(text) if COMMAND_KEYS.contains(&&**name) && text.starts_with(COMMAND_VARIABLE) => {
                 let original = confiner(world).and_then(|confiner| unwrap_command(&confiner, text));
                 text.clone_from(&original.unwrap_or_else(|| text.clone()));
             }

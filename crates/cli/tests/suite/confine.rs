@@ -20,12 +20,12 @@ fn project() -> Sandbox {
 }
 
 /// Runs a shell script in a confinement.
-fn confined(sandbox: &Sandbox, options: &[&str], script: &str) -> ProgramRun {
+pub(super) fn confined(sandbox: &Sandbox, options: &[&str], script: &str) -> ProgramRun {
     sandbox.run(&[&["run"], options, &["--", "sh", "-c", script]].concat())
 }
 
 /// Whether this machine can confine; a test that returns without it is skipped aloud.
-fn can_confine(test: &str) -> bool {
+pub(super) fn can_confine(test: &str) -> bool {
     let run = sandbox().run(&["run", "--", "true"]);
     if run.code == Some(125) {
         report_skipped(test, &format!("commands can't be confined here: {}", run.stderr.trim()));
@@ -407,6 +407,37 @@ const PYTHON_ATTACKS: &[(&str, &[&str], &str)] = &[
         "import ctypes; l=ctypes.CDLL(None,use_errno=True); l.syscall(321,0,0,0); print('ESCAPED' if ctypes.get_errno() != 1 else '')",
     ),
     (
+        "a program in memory",
+        &[],
+        "import os; f=os.memfd_create('x'); os.write(f, open('/bin/sh','rb').read()); os.execve(f, ['sh','-c','echo x > kept.txt && echo ESCAPED'], os.environ)",
+    ),
+    (
+        "descriptors of init",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); p=l.syscall(434,1,0); print('ESCAPED' if l.syscall(438,p,0,0) >= 0 else '')",
+    ),
+    (
+        "files of init",
+        &[],
+        "import os\nfor f in os.listdir('/proc/1/fd'):\n  try: os.open('/proc/1/fd/'+f, os.O_RDONLY|os.O_NONBLOCK); print('ESCAPED', f)\n  except OSError: pass",
+    ),
+    ("environment of init", &[], "open('/proc/1/environ').read(); print('ESCAPED')"),
+    (
+        "memory of init by a call",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); m=ctypes.create_string_buffer(8); v=(ctypes.c_ulong*2)(ctypes.addressof(m),8); w=(ctypes.c_ulong*2)(int(open('/proc/self/maps').read().split('-')[0],16),8); r=l.syscall(310,1,v,1,w,1,0); print('ESCAPED' if r >= 0 else '', ctypes.get_errno())",
+    ),
+    (
+        "a new file system",
+        &[],
+        "import ctypes; l=ctypes.CDLL(None,use_errno=True); print('ESCAPED' if l.syscall(430,b'tmpfs',0) >= 0 else '')",
+    ),
+    (
+        "a passed descriptor of a socket",
+        &[],
+        "import socket; a,b=socket.socketpair(); socket.send_fds(a,[b'x'],[0]); f=socket.recv_fds(b,1,1)[1][0]; socket.socket(fileno=f).connect('/run/docker.sock'); print('ESCAPED')",
+    ),
+    (
         "mount by descriptor",
         &[],
         "import ctypes; l=ctypes.CDLL(None,use_errno=True); r=l.syscall(428,-100,b'/',1); print('ESCAPED' if r >= 0 else '')",
@@ -435,6 +466,28 @@ fn attacks_by_system_calls_fail() {
     // The same calls work without a confinement, so that the scripts can fail.
     let plain = Command::new("python3").args(["-c", PYTHON_ATTACKS[0].2]).output_in_time().unwrap();
     assert!(String::from_utf8_lossy(&plain.stdout).contains("ESCAPED"));
+}
+
+/// A pair of sockets reaches no socket outside, whatever its type.
+#[test]
+fn a_pair_of_sockets_stays_a_pair() {
+    const TEST: &str = "a_pair_of_sockets_stays_a_pair";
+    if !can_confine(TEST) || !has_program("python3") {
+        report_skipped(TEST, "it needs python3 and a confinement");
+        return;
+    }
+    let sandbox = project();
+    let receiver = std::os::unix::net::UnixDatagram::bind(sandbox.project().join("datagrams")).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(sandbox.project().join("streams")).unwrap();
+    receiver.set_nonblocking(true).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let script = "import socket\nfor kind in (1, 2, 3, 5):\n  for name in ('datagrams', 'streams'):\n    for call in ('connect', 'sendto', 'bind'):\n      try:\n        \
+        a, b = socket.socketpair(socket.AF_UNIX, kind)\n        b.send(b'x')\n        if call == 'connect': a.connect(name); a.send(b'x')\n        elif call == 'sendto': a.sendto(b'x', name); b.setblocking(False); b.recv(9); continue\n        \
+        else: a.bind(name + 'new'); a.listen()\n        print('ESCAPED', kind, name, call)\n      except OSError: pass\na, b = socket.socketpair()\na.send(b'pair works')\nprint(b.recv(20))";
+    let run = sandbox.run(&["run", "--writes", "**", "--", "python3", "-c", script]);
+    assert!(run.stdout.contains("pair works") && !run.stdout.contains("ESCAPED"), "{run:?}");
+    assert!(receiver.recv(&mut [0; 8]).is_err());
+    drop(listener);
 }
 
 /// The attacks as a user without privileges, where root runs the tests.
@@ -466,7 +519,7 @@ fn attacks_of_an_ordinary_user_change_nothing_outside() {
     }
 }
 
-fn is_root() -> bool {
+pub(super) fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|data| std::os::unix::fs::MetadataExt::uid(&data) == 0)
 }
 

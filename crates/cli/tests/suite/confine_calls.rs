@@ -291,3 +291,108 @@ fn hooks_of_an_extension_change_their_own_folder_only() {
     let run = fire();
     assert!(sandbox.has_file("made"), "{run:?}");
 }
+
+/// Returns the command that an agent is told to run instead of this one.
+fn rewritten(sandbox: &Sandbox, command: &str) -> Option<String> {
+    let answer = bridge(sandbox, "claude-code", &claude_call(command));
+    answer.pointer("/hookSpecificOutput/updatedInput/command").and_then(Value::as_str).map(str::to_owned)
+}
+
+fn run_shell(sandbox: &Sandbox, command: &str) -> std::process::Output {
+    Command::new("sh").args(["-c", command]).current_dir(sandbox.project()).output_in_time().unwrap()
+}
+
+#[test]
+fn a_rewritten_command_is_the_same_command() {
+    if !can_confine("a_rewritten_command_is_the_same_command") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    for (command, printed) in [
+        ("sh build.sh; printf '%s' \"it's \\\"quoted\\\"\"", "it's \"quoted\""),
+        ("sh build.sh\ncat <<'END'\n$HOME `id` ' \" \\\nEND\n", "$HOME `id` ' \" \\\n"),
+        ("sh build.sh; x='; touch escaped #'; echo \"$x\"", "; touch escaped #"),
+        ("sh build.sh; echo ${HOOKWRIGHT_COMMAND-unset}; env | grep -c HOOKWRIGHT_COMMAND", "unset\n0\n"),
+        ("sh build.sh; '\\''touch escaped", ""),
+    ] {
+        let command = rewritten(&sandbox, command).unwrap_or_else(|| panic!("{command}"));
+        let run = run_shell(&sandbox, &command);
+        assert!(String::from_utf8_lossy(&run.stdout).contains(printed), "{command}: {run:?}");
+        assert_eq!(sandbox.read("kept"), "kept", "{command}");
+        assert!(!sandbox.has_file("escaped"), "{command}");
+    }
+    // What a shell or the system cannot take does not run.
+    for command in [format!("sh build.sh # {}", "x".repeat(200 << 10)), "sh build.sh\0; true".to_owned()] {
+        std::fs::remove_file(sandbox.project().join("out")).unwrap_or_default();
+        if let Some(command) = rewritten(&sandbox, &command) {
+            let mut shell = Command::new("sh");
+            shell.arg("-s").current_dir(sandbox.project());
+            sandbox.write("script", command);
+            shell.stdin(std::fs::File::open(sandbox.project().join("script")).unwrap());
+            let _ = shell.status_in_time();
+        }
+        assert_eq!(sandbox.read("kept"), "kept");
+    }
+}
+
+#[test]
+fn a_model_that_writes_the_wrapper_gains_nothing() {
+    if !can_confine("a_model_that_writes_the_wrapper_gains_nothing") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    let wrapped = rewritten(&sandbox, "bash build.sh").unwrap();
+    let with_command = |command: &str| wrapped.replace("'bash build.sh'", &format!("'{command}'"));
+    // What is known to be forbidden is refused inside the wrapper too.
+    let answer = bridge(&sandbox, "claude-code", &claude_call(&with_command("cat .env"))).to_string();
+    assert!(answer.contains("\"deny\""), "{answer}");
+    // What is not ours is a command like any other, of which not all is known.
+    for attack in [
+        format!("{wrapped}; echo changed > kept"),
+        format!("{wrapped} --writes '/**'"),
+        wrapped.replace("--plan ", "--plan ./"),
+        "HOOKWRIGHT_COMMAND='bash build.sh'".to_owned()
+            + " hookwright run --writes '/**' --command-from HOOKWRIGHT_COMMAND",
+        "HOOKWRIGHT_COMMAND='bash build.sh".to_owned(),
+        "HOOKWRIGHT_COMMAND=".to_owned(),
+        format!("HOOKWRIGHT_COMMAND={}", "'".repeat(10_001)),
+    ] {
+        let reply = sandbox.run_with_input(&["bridge", "claude-code"], &claude_call(&attack).to_string());
+        let answer: Value = serde_json::from_str(&reply.stdout).unwrap_or_default();
+        let command = answer.pointer("/hookSpecificOutput/updatedInput/command").and_then(Value::as_str);
+        if !reply.stdout.contains("\"deny\"") {
+            run_shell(&sandbox, command.unwrap_or(&attack));
+        }
+        assert_eq!(sandbox.read("kept"), "kept", "{attack}: {}", reply.stdout);
+    }
+    // A path or a content that looks like a wrapper stays what it is.
+    sandbox.settings(
+        &json!({"hooks": {"AfterTool": [{"hooks": [{"type": "command", "name": "log", "command": "cat > seen"}]}]}}),
+    );
+    let write = json!({"hook_event_name": "PostToolUse", "session_id": "s1", "tool_name": "Write",
+        "tool_input": {"file_path": "note", "content": wrapped}, "tool_response": {}});
+    sandbox.run_with_input(&["bridge", "claude-code"], &write.to_string());
+    let seen: Value = serde_json::from_str(&sandbox.read("seen")).unwrap();
+    assert_eq!(seen["tool_input"]["content"], wrapped);
+}
+
+#[test]
+fn nothing_survives_a_killed_agent() {
+    if !can_confine("nothing_survives_a_killed_agent") {
+        return;
+    }
+    let sandbox = project(&secrets_guard());
+    sandbox.write("wait.sh", "touch started; sleep 3; touch late\n");
+    let replay = ReplayBuilder::new().calls("run_shell_command", json!({"command": "sh wait.sh"})).says("done");
+    let replay = sandbox.replay(&replay);
+    let mut command = sandbox.command(&["--fake-responses", &replay, "-p", "go", "--approval-mode=yolo"]);
+    let mut agent = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    hookwright_testkit::wait_until("the command runs", || sandbox.has_file("started"));
+    agent.kill().unwrap();
+    let _ = agent.wait_in_time();
+    std::thread::sleep(std::time::Duration::from_millis(3500));
+    assert!(!sandbox.has_file("late"));
+    // The next run removes the placeholders that the killed one left.
+    assert_eq!(sandbox.run(&["run", "--writes", "**", "--", "true"]).code, Some(0));
+    assert!(!sandbox.has_file(".gemini") && !sandbox.has_file(".hookwright"));
+}

@@ -15,6 +15,8 @@ mod config;
 #[cfg(target_os = "linux")]
 mod confine;
 mod confine_calls;
+#[cfg(target_os = "linux")]
+mod confine_places;
 mod differential;
 mod doctor;
 mod effects;

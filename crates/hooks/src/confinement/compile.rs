@@ -7,7 +7,9 @@ use hookwright_process::confinement::{
     AllowedHost, ConfinementLimits, ConfinementPlan, NetworkAccess, PathKind, UnixSockets,
 };
 
+use super::git_files::git_guard_paths;
 use super::hidden_files::{HiddenGlobs, compile_glob, require_single_name};
+use super::mount_aliases::MountTable;
 use super::path_pattern::{PathPattern, PatternShape};
 use super::{ConfinementNetwork, ConfinementPlace, ConfinementProfile, UnenforceableLine};
 
@@ -28,14 +30,12 @@ const CACHES: [(&str, &[&str]); 10] = [
 /// Paths of a project that guards are made of, and that no confined command changes.
 ///
 /// Another agent's folder holds the entries by which it calls a guard.
-const GUARD_PATHS: [(&str, PathKind); 7] = [
+const GUARD_PATHS: [(&str, PathKind); 5] = [
     (".gemini", PathKind::Directory),
     (".hookwright", PathKind::Directory),
     (".claude", PathKind::Directory),
     (".codex", PathKind::Directory),
     (".env", PathKind::File),
-    (".git/config", PathKind::File),
-    (".git/hooks", PathKind::Directory),
 ];
 
 /// The paths of [`GUARD_PATHS`] that hold hooks of this program.
@@ -78,6 +78,7 @@ fn compile_profile(
     plan.removable = removable(profile, place)?;
     add_hidden(&mut plan, profile, place)?;
     add_other_names(&mut plan, place)?;
+    add_aliases(&mut plan)?;
     plan.network = network(&profile.network)?;
     plan.unix_sockets = Some(if profile.unix_sockets { UnixSockets::Allowed } else { UnixSockets::PairsOnly });
     plan.visible =
@@ -181,13 +182,12 @@ fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> R
     let home = place.home.and_then(|home| home.canonicalize().ok());
     for base in [place.project.canonicalize().ok(), home.clone()].into_iter().flatten() {
         let is_home = home.as_ref() == Some(&base);
-        for (name, kind) in GUARD_PATHS {
-            let path = base.join(name);
-            let is_in_repository = !name.starts_with(".git/") || base.join(".git").is_dir();
-            // In a home directory a missing folder of another agent means that the agent is not used.
-            let is_of_other_agent = is_home && !OWN_FOLDERS.contains(&name) && path.symlink_metadata().is_err();
-            let is_writable = plan.writable.iter().any(|tree| path.starts_with(tree));
-            if !is_in_repository || is_of_other_agent || !is_writable {
+        // In a home directory a missing folder of another agent means that the agent is not used.
+        let is_used =
+            |name: &str| !is_home || OWN_FOLDERS.contains(&name) || base.join(name).symlink_metadata().is_ok();
+        let own = GUARD_PATHS.iter().filter(|(name, _)| is_used(name)).map(|(name, kind)| (base.join(name), *kind));
+        for (path, kind) in own.chain(git_guard_paths(&base)) {
+            if !plan.writable.iter().any(|tree| path.starts_with(tree)) {
                 continue;
             }
             if let Some(tree) = plan.writable.iter().find(|tree| tree.as_path() == path) {
@@ -198,11 +198,6 @@ fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> R
             fixed.map_err(|reason| unenforceable("guard files", &path.display().to_string(), reason))?;
             let kind = if path.is_dir() { PathKind::Directory } else { kind };
             plan.protected.push((path, kind));
-        }
-        // In a work tree of git `.git` is a file that names the repository.
-        let git = base.join(".git");
-        if git.is_file() && plan.writable.iter().any(|tree| git.starts_with(tree)) {
-            plan.protected.push((git, PathKind::File));
         }
     }
     let inside_guards = |tree: &&PathBuf| plan.protected.iter().any(|(path, _)| tree.starts_with(path));
@@ -286,6 +281,23 @@ fn add_other_names(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> R
         }
     }
     plan.protected.extend(names.into_iter().map(|path| (path, PathKind::File)));
+    Ok(())
+}
+
+/// Protects and hides what mounts show under another path too.
+fn add_aliases(plan: &mut ConfinementPlan) -> Result<(), UnenforceableLine> {
+    if plan.protected.is_empty() && plan.hidden.is_empty() {
+        return Ok(());
+    }
+    let mounts = MountTable::read().map_err(|reason| unenforceable("mounts", "all", reason))?;
+    let protected = plan.protected.iter().flat_map(|(path, kind)| {
+        let kind_of = |alias: &Path| if alias.is_dir() { PathKind::Directory } else { *kind };
+        mounts.aliases(path).into_iter().map(move |alias| (alias.clone(), kind_of(&alias)))
+    });
+    let protected: Vec<(PathBuf, PathKind)> = protected.collect();
+    let hidden: Vec<PathBuf> = plan.hidden.iter().flat_map(|path| mounts.aliases(path)).collect();
+    plan.protected.extend(protected);
+    plan.hidden.extend(hidden);
     Ok(())
 }
 

@@ -27,7 +27,7 @@ impl HiddenGlobs {
     /// # Errors
     /// If the folder has too many files, can't be read, or a file has a name that was not found.
     pub(super) fn find(&self) -> Result<Vec<PathBuf>, String> {
-        let mut scan = Scan { base: &self.base, entries: 0 };
+        let mut scan = Scan::new(&self.base);
         let mut matches = Vec::new();
         scan.walk(&self.base, &mut |path, _| {
             let is_hidden = self.is_hidden(path);
@@ -66,7 +66,7 @@ impl HiddenGlobs {
         }
         let numbers: HashSet<u64> = linked.iter().map(|(_, data)| data.ino()).collect();
         let mut names: HashMap<(u64, u64), Vec<PathBuf>> = HashMap::new();
-        let mut scan = Scan { base: &self.base, entries: 0 };
+        let mut scan = Scan::new(&self.base);
         scan.walk(&self.base, &mut |path, number| {
             if numbers.contains(&number)
                 && let Ok(data) = fs::symlink_metadata(path)
@@ -106,21 +106,33 @@ pub(super) fn require_single_name(path: &Path) -> Result<(), String> {
     }
 }
 
-/// A walk through all files and folders below one.
+/// Whether a folder that can't be listed can't be entered by the command either, which runs as the same user: the
+/// folder belongs to another user, and nothing in it can be opened by its name.
+fn is_closed(folder: &Path) -> bool {
+    let is_own = fs::metadata(folder).is_ok_and(|data| data.uid() == rustix::process::geteuid().as_raw());
+    !is_own && rustix::fs::access(folder, rustix::fs::Access::EXEC_OK).is_err()
+}
+
+/// A walk through all files and folders below one, and those that links lead to.
 struct Scan<'a> {
     base: &'a Path,
     entries: usize,
+    /// Folders outside of the base that a link led to.
+    linked_folders: HashSet<PathBuf>,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(base: &'a Path) -> Self {
+        Scan { base, entries: 0, linked_folders: HashSet::new() }
+    }
+
     /// Calls a function with each path and its file's number, and enters the folders for which it returns true.
     ///
     /// The files themselves are not asked for anything: a project may have many.
     fn walk(&mut self, folder: &Path, visit: &mut dyn FnMut(&Path, u64) -> bool) -> Result<(), String> {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
-            // What can't be listed here can't be listed inside either: it runs as the same user.
-            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied && is_closed(folder) => return Ok(()),
             Err(error) => return Err(format!("{}: {error}", folder.display())),
         };
         for entry in entries {
@@ -131,10 +143,19 @@ impl Scan<'_> {
             }
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();
-            if visit(&path, entry.ino()) && kind.is_dir() {
+            let is_entered = visit(&path, entry.ino());
+            if is_entered && (kind.is_dir() || kind.is_symlink() && self.leads_out(&path)) {
                 self.walk(&path, visit)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether a link leads to a folder outside of the base that was not looked at yet. What lies inside of it is looked
+    /// at under its own name.
+    fn leads_out(&mut self, link: &Path) -> bool {
+        let target = link.canonicalize().ok().filter(|target| target.is_dir());
+        let outside = target.filter(|target| !target.starts_with(self.base));
+        outside.is_some_and(|target| self.linked_folders.insert(target))
     }
 }

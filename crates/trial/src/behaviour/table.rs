@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use hookwright_hooks::EventKind;
 
-use super::HookIntent::{AddContext, Allow, Deny, Rewrite};
+use super::HookIntent::{AddContext, Allow, Confine, Deny, Rewrite};
 use super::ScriptDialect::{Claude, Gemini};
-use super::TrialHook::{Missing, NotExecutable, Script};
+use super::TrialHook::{Missing, NotExecutable, Rule, Script};
 use super::{Behaviour, HookIntent, ScriptDialect, TrialCallKind, TrialHook, TrialSetup};
 
 const fn behaviour(
@@ -46,12 +46,29 @@ const fn with_call_kind(wants: TrialCallKind, row: Behaviour) -> Behaviour {
     Behaviour { call_kind: wants, ..row }
 }
 
+const fn confined(
+    name: &'static str,
+    what: &'static str,
+    call: TrialCallKind,
+    hooks: &'static [TrialHook],
+) -> Behaviour {
+    with_call_kind(call, behaviour(name, what, Confine, Gemini, hooks))
+}
+
 const fn with_setup(place: TrialSetup, row: Behaviour) -> Behaviour {
     Behaviour { setup: place, ..row }
 }
 
 /// A correct deny in the format of Claude Code.
 const DENY_SCRIPT: &str = r#"echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"TRIAL-REASON"}}'"#;
+
+/// Guards of confined calls, and what the calls try: `RW` says that the call ran, `RAN` that it did what it may not.
+const WRITE_GUARD: &[TrialHook] = &[Rule(r#"{"writes": ["RAN"]}"#)];
+const WRITE_ATTEMPT: &str = "touch RW; touch RAN";
+const READ_GUARD: &[TrialHook] = &[Rule(r#"{"reads": ["secret.txt"]}"#)];
+const READ_ATTEMPT: &str = "touch RW; grep -q . secret.txt && touch RAN";
+const NETWORK_GUARD: &[TrialHook] = &[Rule(r#"{"network": ["*"]}"#)];
+const NETWORK_ATTEMPT: &str = "touch RW; bash -c ': > /dev/tcp/127.0.0.1/PORT' && touch RAN";
 
 const SILENT_HOOK: TrialHook = Script("exit 0");
 
@@ -323,6 +340,42 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         TrialSetup::ProgramMissing,
         behaviour("gone", "denies, but the program that the agent calls is gone", Deny, Claude, &[Script(DENY_SCRIPT)]),
     ),
+    confined(
+        "doubt-write",
+        "a guard on a file; an unknown script writes it",
+        TrialCallKind::UnknownScript(WRITE_ATTEMPT),
+        WRITE_GUARD,
+    ),
+    confined(
+        "doubt-read",
+        "a guard on a secret; an unknown script reads it",
+        TrialCallKind::UnknownScript(READ_ATTEMPT),
+        READ_GUARD,
+    ),
+    confined(
+        "doubt-network",
+        "a guard on the network; an unknown script uses it",
+        TrialCallKind::UnknownScript(NETWORK_ATTEMPT),
+        NETWORK_GUARD,
+    ),
+    confined(
+        "disguise-write",
+        "`enforce: always`, a guard on a file; a disguised program writes it",
+        TrialCallKind::DisguisedProgram(WRITE_ATTEMPT),
+        WRITE_GUARD,
+    ),
+    confined(
+        "disguise-read",
+        "`enforce: always`, a guard on a secret; a disguised program reads it",
+        TrialCallKind::DisguisedProgram(READ_ATTEMPT),
+        READ_GUARD,
+    ),
+    confined(
+        "disguise-network",
+        "`enforce: always`, a guard on the network; a disguised program uses it",
+        TrialCallKind::DisguisedProgram(NETWORK_ATTEMPT),
+        NETWORK_GUARD,
+    ),
 ];
 
 #[cfg(test)]
@@ -337,6 +390,28 @@ mod tests {
         assert_eq!(names.len(), BEHAVIOURS.len());
         assert!(names.len() >= 30, "{}", names.len());
         assert_eq!(Behaviour::live_trials().count(), 10);
+    }
+
+    /// Without a confinement each attempt succeeds, so that a row of confined calls can fail.
+    #[cfg(unix)]
+    #[test]
+    fn unconfined_attempts_succeed() {
+        use hookwright_testkit::deadline::*;
+
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = server.local_addr().unwrap().port().to_string();
+        for row in BEHAVIOURS.iter().filter(|row| row.intent == Confine) {
+            let (TrialCallKind::UnknownScript(text) | TrialCallKind::DisguisedProgram(text)) = row.call_kind else {
+                panic!("{}", row.name);
+            };
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::write(folder.path().join(super::super::SECRET_FILE), "a secret").unwrap();
+            let script = text.replace(super::super::PORT_PLACEHOLDER, &port);
+            let run =
+                std::process::Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output_in_time();
+            assert!(folder.path().join(super::super::RAN_FILE).exists(), "{}: {run:?}", row.name);
+            assert!(folder.path().join(super::super::REWRITTEN_FILE).exists(), "{}: {run:?}", row.name);
+        }
     }
 
     #[test]

@@ -125,10 +125,17 @@ fn spawn(
     )
 }
 
+/// Returns the user's search path, behind the programs of the sandbox if it has any.
+fn search_path(sandbox: &TrialSandbox, bounds: TrialLimits<'_>) -> OsString {
+    let programs = sandbox.programs_dir();
+    let folders = programs.is_dir().then_some(programs).into_iter().chain(std::env::split_paths(bounds.search_path));
+    std::env::join_paths(folders).unwrap_or_else(|_| bounds.search_path.to_owned())
+}
+
 /// Returns the base environment of every program in a sandbox: of the user's variables only the search path.
 pub(crate) fn base_environment(sandbox: &TrialSandbox, bounds: TrialLimits<'_>) -> Vec<(&'static str, OsString)> {
     let mut env = vec![
-        ("PATH", bounds.search_path.to_owned()),
+        ("PATH", search_path(sandbox, bounds)),
         ("HOME", sandbox.home_dir().into_os_string()),
         ("TERM", OsString::from("dumb")),
         ("NO_COLOR", OsString::from("1")),

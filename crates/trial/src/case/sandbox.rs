@@ -9,8 +9,16 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::{HookWiring, TrialAgent, TrialCase, TrialError, TrialLimits};
-use crate::behaviour::{Behaviour, HookIntent, RAN_FILE, ScriptDialect, TrialCallKind, TrialHook, TrialSetup};
+use crate::behaviour::{
+    Behaviour, HookIntent, PORT_PLACEHOLDER, RAN_FILE, REASON_MARKER, SECRET_FILE, ScriptDialect, TrialCallKind,
+    TrialHook, TrialSetup,
+};
 use crate::driver::{AgentDriver, AgentHookEntry};
+
+/// The script of a call whose effects are not known.
+pub(super) const UNKNOWN_SCRIPT: &str = "attempt.sh";
+/// A harmless program that another one takes the place of.
+pub(super) const DISGUISED_PROGRAM: &str = "uptime";
 
 /// A home and a project of one case.
 pub(crate) struct TrialSandbox {
@@ -47,6 +55,11 @@ impl TrialSandbox {
         self.root.join("hooks")
     }
 
+    /// Returns the folder of the programs that are found before those of the system.
+    pub(crate) fn programs_dir(&self) -> PathBuf {
+        self.root.join("programs")
+    }
+
     /// Returns whether the project has a file of this name.
     pub(crate) fn has_file(&self, name: &str) -> bool {
         self.project_dir().join(name).exists()
@@ -68,6 +81,7 @@ impl TrialSandbox {
         bounds: TrialLimits<'_>,
     ) -> Result<(), TrialError> {
         let commands = self.write_hook_scripts(cell.behaviour, 0)?;
+        self.write_called_programs(cell.behaviour.call_kind, url)?;
         self.link_unpacked(cell.agent.host, bounds)?;
         match cell.wiring {
             HookWiring::Direct => {
@@ -78,7 +92,10 @@ impl TrialSandbox {
             }
             HookWiring::Bridge(hookwright) => {
                 let definition = bridge_definition(cell.behaviour, &commands);
-                let settings = json!({"hooks": {cell.behaviour.event.name(): [definition]}});
+                let mut settings = json!({"hooks": {cell.behaviour.event.name(): [definition]}});
+                if let TrialCallKind::DisguisedProgram(_) = cell.behaviour.call_kind {
+                    settings["hooksConfig"] = json!({"enforce": "always"});
+                }
                 let goes = cell.behaviour.setup == TrialSetup::ProgramMissing;
                 self.wire_bridge(
                     cell.agent,
@@ -240,6 +257,23 @@ impl TrialSandbox {
         make_executable(path).map_err(sandbox_error(path))
     }
 
+    /// Writes what a confined call runs, and the secret that it may not read.
+    fn write_called_programs(&self, call: TrialCallKind, url: &str) -> Result<(), TrialError> {
+        let (path, text) = match call {
+            TrialCallKind::UnknownScript(text) => (self.project_dir().join(UNKNOWN_SCRIPT), text),
+            TrialCallKind::DisguisedProgram(text) => (self.programs_dir().join(DISGUISED_PROGRAM), text),
+            TrialCallKind::Command | TrialCallKind::Edit | TrialCallKind::EditByCommand => return Ok(()),
+        };
+        let port = url.rsplit(':').next().unwrap_or_default();
+        self.write_executable(&path, &format!("#!/bin/sh\n{}\n", text.replace(PORT_PLACEHOLDER, port)))?;
+        self.write_file(&self.project_dir().join(SECRET_FILE), "a secret\n")?;
+        // Some agents run commands in a login shell, which sets the search path anew.
+        let profile = format!("PATH='{}':$PATH\n", self.programs_dir().display());
+        [".profile", ".bash_profile", ".bashrc"]
+            .iter()
+            .try_for_each(|name| self.write_file(&self.home_dir().join(name), &profile))
+    }
+
     /// Writes the hook scripts of a set, and returns the commands that run them.
     fn write_hook_scripts(&self, behaviour: &Behaviour, set: usize) -> Result<Vec<String>, TrialError> {
         let script = |(nth, hook): (usize, &TrialHook)| {
@@ -252,7 +286,7 @@ impl TrialSandbox {
             match hook {
                 TrialHook::Script(text) => drop(self.write_script(&name, &format!("{head}cat > /dev/null\n{text}\n"))?),
                 TrialHook::NotExecutable(text) => self.write_file(&path, &format!("{head}{text}\n"))?,
-                TrialHook::Missing => {}
+                TrialHook::Missing | TrialHook::Rule(_) => {}
             }
             Ok(path.display().to_string())
         };
@@ -315,10 +349,16 @@ pub(crate) struct TrialBridgeProgram<'a> {
 
 /// Returns the hooks as a definition in Hookwright's settings; hooks that deny or rewrite are guards.
 fn bridge_definition(behaviour: &Behaviour, commands: &[String]) -> Value {
-    let guard = matches!(behaviour.intent, HookIntent::Deny | HookIntent::Rewrite);
+    let guard = matches!(behaviour.intent, HookIntent::Deny | HookIntent::Rewrite | HookIntent::Confine);
     let hook = |(nth, command): (usize, &String)| {
         let name = format!("trial-{}-{nth}", behaviour.name);
-        let mut hook = json!({"type": "command", "name": name, "command": command});
+        let mut hook = match behaviour.hooks.get(nth) {
+            Some(TrialHook::Rule(when)) => {
+                let when: Value = serde_json::from_str(when).unwrap_or_default();
+                json!({"type": "rule", "name": name, "decision": "deny", "when": when, "reason": REASON_MARKER})
+            }
+            _ => json!({"type": "command", "name": name, "command": command}),
+        };
         if guard {
             hook["guard"] = json!(true);
         }
@@ -334,7 +374,7 @@ fn bridge_definition(behaviour: &Behaviour, commands: &[String]) -> Value {
     let hooks: Vec<Value> = commands.iter().enumerate().map(hook).collect();
     let mut definition = json!({"hooks": hooks});
     match behaviour.call_kind {
-        TrialCallKind::Command => {}
+        TrialCallKind::Command | TrialCallKind::UnknownScript(_) | TrialCallKind::DisguisedProgram(_) => {}
         TrialCallKind::Edit => definition["matcher"] = json!("write_file|replace"),
         TrialCallKind::EditByCommand => definition["when"] = json!({"writes": [format!("**/{RAN_FILE}")]}),
     }

@@ -263,11 +263,14 @@ impl ConfinementPlan {
             let existing = std::fs::symlink_metadata(&path).ok();
             let joined = existing.as_ref().and_then(placeholders::is_placeholder);
             if existing.is_none() || joined.is_some() {
-                let created = Placeholder::create(&path, joined.unwrap_or(kind));
-                let created = created.map_err(|error| {
-                    ConfinementError::Setup(format!("{} could not be protected: {error}", path.display()))
-                })?;
-                placeholders.extend(created);
+                match Placeholder::create(&path, joined.unwrap_or(kind)) {
+                    Ok(created) => placeholders.extend(created),
+                    Err(error) if existing.is_none() && placeholders::is_never_creatable(&path, &error) => continue,
+                    Err(error) => {
+                        let text = format!("{} could not be protected: {error}", path.display());
+                        return Err(ConfinementError::Setup(text));
+                    }
+                }
             }
             if !self.read_only.contains(&path) {
                 self.read_only.push(path);

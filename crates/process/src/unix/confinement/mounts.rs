@@ -2,6 +2,7 @@
 //!
 //! Each step works on a mount namespace of its own, so that nothing of it is seen outside.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -73,7 +74,7 @@ pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
             make_mount_point(&tree.path, &tree.tree)?;
             tree.attach(attributes)?;
         }
-        plan.read_only.iter().try_for_each(|path| protect(plan, path))
+        protect(plan)
     })?;
     SetupStep::Processes.run(|| {
         mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
@@ -97,19 +98,25 @@ fn kept_trees(plan: &ConfinementPlan) -> io::Result<Vec<(DetachedMount, u64)>> {
     kept.into_iter().map(|(path, attributes)| Ok((DetachedMount::copy(path)?, attributes))).collect()
 }
 
-/// Makes a read-only copy of a path cover it.
+/// Makes read-only copies of the protected paths cover them.
 ///
-/// The folders between it and its writable tree become mounts of their own: a mount can't be renamed, so that nothing
-/// else can take the place of the path.
-fn protect(plan: &ConfinementPlan, path: &Path) -> io::Result<()> {
-    let Some(tree) = plan.writable.iter().filter(|tree| path.starts_with(tree) && path != tree.as_path()).max() else {
-        return Ok(());
-    };
-    let between: Vec<&Path> = path.ancestors().skip(1).take_while(|folder| *folder != tree.as_path()).collect();
-    for folder in between.into_iter().rev() {
-        DetachedMount::copy(folder)?.attach(COMMON_ATTRIBUTES)?;
+/// The folders between a path and its writable tree become mounts of their own: a mount can't be renamed, so that nothing
+/// else can take the place of the path. Each is mounted once, higher ones first: a copy takes the mounts below it along,
+/// so that mounting one again for every path would double them each time.
+fn protect(plan: &ConfinementPlan) -> io::Result<()> {
+    let mut mounts: BTreeMap<(usize, &Path), u64> = BTreeMap::new();
+    let is_inside = |path: &Path, tree: &Path| path.starts_with(tree) && path != tree;
+    for path in &plan.read_only {
+        // What lies in a read-only folder is read-only with it.
+        let is_covered = plan.read_only.iter().any(|above| is_inside(path, above));
+        let tree = plan.writable.iter().filter(|tree| is_inside(path, tree)).max();
+        let (false, Some(tree)) = (is_covered, tree) else { continue };
+        for folder in path.ancestors().skip(1).take_while(|folder| *folder != tree.as_path()) {
+            mounts.entry((folder.components().count(), folder)).or_insert(COMMON_ATTRIBUTES);
+        }
+        mounts.insert((path.components().count(), path), READ_ONLY_ATTRIBUTES);
     }
-    DetachedMount::copy(path)?.attach(READ_ONLY_ATTRIBUTES)
+    mounts.into_iter().try_for_each(|((_, path), attributes)| DetachedMount::copy(path)?.attach(attributes))
 }
 
 /// Covers each path with something of its kind that can't be opened.
@@ -121,7 +128,13 @@ fn hide(paths: &[PathBuf]) -> io::Result<()> {
     let cover = Path::new("/dev/shm/.hookwright-hidden");
     drop(fs::OpenOptions::new().write(true).create_new(true).mode(0o000).open(cover)?);
     for path in paths {
-        if fs::symlink_metadata(path)?.is_dir() {
+        let is_dir = match fs::symlink_metadata(path) {
+            Ok(data) => data.is_dir(),
+            // A private folder covers it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        if is_dir {
             mount("hidden", path, "tmpfs", MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV, c"mode=0")?;
         } else {
             DetachedMount::copy(cover)?.attach_at(path, READ_ONLY_ATTRIBUTES)?;

@@ -16,7 +16,7 @@ const X32_SYSCALL_BIT: u32 = 0x4000_0000;
 /// Whether the filtered processes may create UNIX sockets, with which they could reach any service of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnixSockets {
-    /// Only pairs, whose both ends are inside.
+    /// Only connected pairs, whose both ends are inside.
     PairsOnly,
     /// Any.
     Allowed,
@@ -76,6 +76,8 @@ const REFUSED_CALLS: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
+/// The bits of a socket's type; the others are flags.
+const SOCKET_TYPE_MASK: u32 = 0xF;
 /// The old type of raw sockets.
 const SOCK_PACKET: u32 = 10;
 /// `open_tree_attr` (Linux 6.15), which the libc crate does not name on all targets.
@@ -116,11 +118,23 @@ pub(super) fn syscall_filter(unix_sockets: UnixSockets) -> Vec<sock_filter> {
     filter.for_call(libc::SYS_socketpair, |inner| {
         inner.load_argument(0);
         inner.return_unless_equal(libc::AF_UNIX.cast_unsigned(), errno(libc::EAFNOSUPPORT));
+        if unix_sockets == UnixSockets::PairsOnly {
+            filter_pairs(inner);
+        }
         inner.allow();
     });
     filter.for_call(libc::SYS_socket, |inner| filter_sockets(inner, unix_sockets));
     filter.allow();
     filter.instructions
+}
+
+/// Refuses pairs of datagram sockets, with which any socket of the file system can be written to: only those of the other
+/// types stay connected to each other.
+fn filter_pairs(filter: &mut FilterBuilder) {
+    filter.load_argument(1);
+    filter.mask(SOCKET_TYPE_MASK);
+    filter.return_if_equal(libc::SOCK_STREAM.cast_unsigned(), libc::SECCOMP_RET_ALLOW);
+    filter.return_unless_equal(libc::SOCK_SEQPACKET.cast_unsigned(), errno(libc::EACCES));
 }
 
 fn filter_sockets(filter: &mut FilterBuilder, unix_sockets: UnixSockets) {
@@ -133,7 +147,7 @@ fn filter_sockets(filter: &mut FilterBuilder, unix_sockets: UnixSockets) {
     for family in [libc::AF_INET, libc::AF_INET6] {
         filter.if_equal(family.cast_unsigned(), |inner| {
             inner.load_argument(1);
-            inner.mask(0xF);
+            inner.mask(SOCKET_TYPE_MASK);
             inner.return_if_equal(libc::SOCK_RAW.cast_unsigned(), errno(libc::EPERM));
             inner.return_if_equal(SOCK_PACKET, errno(libc::EPERM));
             inner.allow();

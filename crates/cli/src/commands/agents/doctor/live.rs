@@ -269,6 +269,7 @@ fn outcome_text(row: &LiveRow) -> &'static str {
         Some(CallOutcome::Blocked) => "did not run",
         Some(CallOutcome::Ran) => "ran",
         Some(CallOutcome::Rewritten) => "ran as rewritten",
+        Some(CallOutcome::Confined) => "ran confined",
         Some(CallOutcome::Hung) => "did not end",
         Some(CallOutcome::Dead) => "was never made: the agent did not get that far",
         None => "was not made: the time was up",
