@@ -9,6 +9,7 @@ mod explain;
 mod guard_chain;
 mod install;
 mod list;
+pub(crate) mod setup;
 mod trace;
 mod trial_record;
 
