@@ -501,7 +501,7 @@ fn no_force_push() -> Value {
 
 /// A small agent in place of Claude Code: it makes the model's shell calls, and asks its hooks before each as Claude Code
 /// does.
-fn as_claude(sandbox: &Sandbox) -> bool {
+pub(crate) fn as_claude(sandbox: &Sandbox) -> bool {
     if !has_program("python3") {
         report_skipped("agents", "there is no python3");
         return false;

@@ -37,7 +37,11 @@ mod policy;
 #[cfg(unix)]
 mod sdk;
 mod seclusion;
+#[cfg(unix)]
+mod setup;
 mod skills;
+#[cfg(unix)]
+mod team_page;
 mod tighten;
 #[cfg(unix)]
 mod trial;

@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use hookwright_bridge::install::InstallScope;
+use hookwright_bridge::Host;
+use hookwright_bridge::install::{InstallScope, InstallTarget, load_wiring};
 use hookwright_settings::edit::rewrite;
 use hookwright_settings::{ProcessEnv, read_settings_file};
 use serde_json::json;
@@ -25,13 +26,19 @@ enum FileUndo {
     Done,
     /// The file was changed since.
     Changed,
+    /// The file was changed since, and Hookwright's entries are no longer in it.
+    Removed,
 }
 
 pub(super) fn run(args: &SetupArgs, journal: &UndoJournal, world: &ProcessEnv, project: &Path) -> anyhow::Result<u8> {
     let Some(contents) = journal.read()? else {
         return report_nothing(args, world, project);
     };
-    let undos = plan_undo(&contents)?;
+    let has_entries = |name: &str| {
+        let target = Host::from_name(name).and_then(|host| InstallTarget::locate(host, args.scope(), world, project));
+        target.is_none_or(|target| !load_wiring(&target).is_ok_and(|wiring| !wiring.has_entries()))
+    };
+    let undos = plan_undo(&contents, has_entries)?;
     if !args.json {
         print_plan(&contents, &undos, world)?;
     }
@@ -64,7 +71,7 @@ pub(super) fn run(args: &SetupArgs, journal: &UndoJournal, world: &ProcessEnv, p
 }
 
 /// Decides what undoing does to each file, the newest change first.
-fn plan_undo(contents: &JournalContents) -> anyhow::Result<Vec<(usize, FileUndo)>> {
+fn plan_undo(contents: &JournalContents, has_entries: impl Fn(&str) -> bool) -> anyhow::Result<Vec<(usize, FileUndo)>> {
     let mut undos: Vec<(usize, FileUndo)> = Vec::new();
     // What the files will be once the newer changes are undone.
     let mut states: Vec<(&Path, FileState)> = Vec::new();
@@ -78,7 +85,11 @@ fn plan_undo(contents: &JournalContents) -> anyhow::Result<Vec<(usize, FileUndo)
         let undo = match () {
             () if now == before => FileUndo::Done,
             () if now == entry.after || entry.after == FileState::Unfinished => FileUndo::Restore,
-            () => FileUndo::Changed,
+            () => match &entry.role {
+                _ if now == FileState::Missing => FileUndo::Removed,
+                FileRole::Agent(name) if !has_entries(name) => FileUndo::Removed,
+                _ => FileUndo::Changed,
+            },
         };
         let then = if matches!(undo, FileUndo::Restore) { before } else { now };
         match planned {
@@ -99,7 +110,7 @@ fn restore(contents: &JournalContents, undos: &[(usize, FileUndo)]) -> anyhow::R
             FileUndo::Restore => {
                 restore_file(entry).with_context(|| format!("can't restore {}", entry.path.display()))?;
             }
-            FileUndo::Done => {}
+            FileUndo::Done | FileUndo::Removed => {}
             // The results of later trials are no settings of the user's.
             FileUndo::Changed if entry.role == FileRole::Results => {}
             FileUndo::Changed => kept.push(entry.clone()),
@@ -139,6 +150,9 @@ fn print_plan(contents: &JournalContents, undos: &[(usize, FileUndo)], world: &P
             FileUndo::Restore if entry.before.is_some() => writeln!(stdout, "{file}: restored as it was")?,
             FileUndo::Restore => writeln!(stdout, "{file}: deleted, because setup made it")?,
             FileUndo::Done => {}
+            FileUndo::Removed => {
+                output::note(format!("{file} stays as it is: what setup wrote is no longer in it"))?;
+            }
             FileUndo::Changed if entry.role == FileRole::Results => {
                 output::note(format!("{file} has the results of later trials and stays"))?;
             }

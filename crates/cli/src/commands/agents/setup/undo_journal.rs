@@ -81,7 +81,10 @@ impl UndoJournal {
             }
         };
         let path = paths.user_dir.join("hookwright").join(name);
-        UndoJournal { path, early_folders: missing_folders(&paths.neutral_dir.join("file")) }
+        let mut early_folders = missing_folders(&paths.neutral_dir.join("file"));
+        early_folders.extend(missing_folders(&paths.drafts.join("file")));
+        early_folders.dedup();
+        UndoJournal { path, early_folders }
     }
 
     /// Reads the journal; `None` if there is none.
