@@ -163,16 +163,18 @@ impl EffectFilter {
         if let Some(what) = effects.privileged.first().filter(|_| *privileged) {
             return Some(MatchReason::Effect { aspect: Aspect::Privileged, what: what.clone() });
         }
-        let flow = flows.as_ref().and_then(|patterns| {
-            effects
-                .flows
-                .iter()
-                .find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, &effects.reads, place)))
-        });
-        if let Some(flow) = flow {
+        let flow_patterns = flows.as_deref().unwrap_or_default();
+        let find_flow = |reads: &[Touched]| {
+            let is_meant = |flow: &&Flow| flow_patterns.iter().any(|pattern| pattern.matches(flow, reads, place));
+            effects.flows.iter().find(is_meant)
+        };
+        // Without the folders that are read as a whole, a source is only what is named.
+        let known_folders = if whole_folders == WholeFolders::Known { &*effects.reads } else { &[] };
+        if let Some(flow) = find_flow(known_folders) {
             let what = format!("{} to {}", flow.from, flow.to);
             return Some(MatchReason::Effect { aspect: Aspect::Flows, what });
         }
+        may |= find_flow(&effects.reads).is_some();
         let unsure = MatchReason::Uncertain { reason: effects.reasons().first().cloned() };
         if *uncertain && !effects.is_certain() {
             return Some(unsure);
