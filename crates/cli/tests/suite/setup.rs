@@ -38,7 +38,7 @@ fn tree(sandbox: &Sandbox) -> BTreeMap<PathBuf, Option<(u32, Vec<u8>)>> {
                 into.insert(path, None);
             } else {
                 let mode = path.metadata().unwrap().permissions().mode();
-                into.insert(path.clone(), Some((mode, std::fs::read(&path).unwrap())));
+                into.insert(path.clone(), Some((mode, fs::read(&path).unwrap())));
             }
         }
     }
@@ -145,8 +145,8 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> Child {
 }
 
 fn interrupt(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(sent.success());
+    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).spawn().unwrap();
+    finish(kill).expect_exit_code(0);
 }
 
 #[test]

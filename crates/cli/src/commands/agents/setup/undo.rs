@@ -42,14 +42,13 @@ pub(super) fn run(args: &SetupArgs, journal: &UndoJournal, world: &ProcessEnv, p
     if !args.json {
         print_plan(&contents, &undos, world)?;
     }
-    let is_confirmed = args.yes && !args.dry_run;
     if args.dry_run {
         if args.json {
             print_json(&contents, &undos, true)?;
         }
         return Ok(exit::OK);
     }
-    if !is_confirmed && !prompt::confirm("undo this?")? {
+    if !args.yes && !prompt::confirm("undo this?")? {
         output::error("not confirmed; nothing was changed")?;
         output::hint("for scripts: --yes")?;
         return Ok(exit::ERROR);
@@ -136,8 +135,8 @@ fn finish(journal: &UndoJournal, contents: &JournalContents, kept: Vec<JournalEn
         return Ok(remove_empty_folders(&contents.folders));
     }
     let folders = remove_empty_folders(&contents.folders);
-    let in_order = contents.folders.iter().filter(|folder| folders.contains(folder)).cloned().collect();
-    journal.write(&JournalContents { folders: in_order, entries: kept })?;
+    // Other commands may make one of the folders again.
+    journal.write(&JournalContents { folders: contents.folders.clone(), entries: kept })?;
     Ok(folders)
 }
 
