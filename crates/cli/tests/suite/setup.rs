@@ -89,7 +89,7 @@ fn one_command_guards_an_agent_and_proves_it_and_is_undone_to_the_byte() {
         assert!(run.stdout.contains(text), "{text}: {run:?}");
     }
     assert!(
-        run.stderr.contains("Trying Claude Code (1 of 1) .......... 10 of 10 trial hooks obeyed, 2 of 2 guards held"),
+        run.stderr.contains("Trying Claude Code (1 of 1) .......... trial hooks 10 of 10, guards 2 of 2"),
         "{run:?}"
     );
     let written = fs::read_to_string(&settings).unwrap();

@@ -260,7 +260,7 @@ fn print_plan(plan: &SetupPlan, args: &SetupArgs, world: &ProcessEnv) -> anyhow:
         writeln!(stdout, "  {line}")?;
     }
     if !args.no_live {
-        writeln!(stdout, "Then it tries the guards in each agent: no key, no network, a minute each at most.")?;
+        writeln!(stdout, "Then it tries the guards in each agent, offline, for a minute each at most.")?;
     }
     drop(stdout);
     if args.dry_run {

@@ -61,9 +61,8 @@ fn write_progress(text: &str) {
 fn result_text(proof: &AgentProof) -> String {
     let held = proof.guards.iter().filter(|guard| guard.verdict == TrialVerdict::Holds).count();
     match (&proof.obeyed, &proof.error) {
-        (Some((obeyed, all)), _) => {
-            format!("{obeyed} of {all} trial hooks obeyed, {held} of {} guards held", proof.guards.len())
-        }
+        (Some((obeyed, all)), _) if proof.guards.is_empty() => format!("trial hooks {obeyed} of {all}, no guards"),
+        (Some((obeyed, all)), _) => format!("trial hooks {obeyed} of {all}, guards {held} of {}", proof.guards.len()),
         (None, Some(error)) => format!("not tried: {}", output::one_line(error)),
         (None, None) => "not tried".to_owned(),
     }
@@ -74,7 +73,7 @@ pub(super) fn print_table(proofs: &[AgentProof], toolbox: &LoadedProject, args: 
     let guards: Vec<String> = armed_guards(toolbox).iter().map(|entry| entry.hook.id().to_owned()).collect();
     let mut rest = proofs;
     while !rest.is_empty() {
-        let (now, later) = rest.split_at(agents_that_fit(rest, &guards));
+        let (now, later) = rest.split_at(agents_that_fit(rest, &guards, args));
         rest = later;
         let headings: Vec<&'static str> =
             std::iter::once("GUARD").chain(now.iter().map(|proof| proof.agent.host.title())).collect();
@@ -96,16 +95,19 @@ pub(super) fn print_table(proofs: &[AgentProof], toolbox: &LoadedProject, args: 
 
 /// The width limit of a guard's name in the table.
 const MAX_GUARD_COLUMNS: usize = 32;
-/// The width of the widest verdict, roughly.
-const VERDICT_COLUMNS: usize = 26;
 
-/// Returns how many agents a table can have side by side.
-fn agents_that_fit(proofs: &[AgentProof], guards: &[String]) -> usize {
+/// Returns how many agents a table can have side by side; at least one.
+fn agents_that_fit(proofs: &[AgentProof], guards: &[String], args: &SetupArgs) -> usize {
     let Some(columns) = output::terminal_columns() else { return proofs.len() };
-    let names =
-        guards.iter().map(|name| name.width().min(MAX_GUARD_COLUMNS)).max().unwrap_or(0).max("all in all".len());
-    let room = columns.saturating_sub(names + 2);
-    (room / (VERDICT_COLUMNS + 2)).clamp(1, proofs.len())
+    let names = guards.iter().map(|name| name.width().min(MAX_GUARD_COLUMNS)).max().unwrap_or(0);
+    let mut used = names.max("all in all".len());
+    let mut fits = |proof: &&AgentProof| {
+        let cells = guards.iter().map(|guard| guard_cell(proof, guard)).chain([verdict_cell(proof, args)]);
+        let widest = cells.map(|(_, text)| text.width()).max().unwrap_or(0);
+        used += 2 + widest.max(proof.agent.host.title().width());
+        used <= columns
+    };
+    proofs.iter().take_while(|proof| fits(proof)).count().max(1)
 }
 
 fn guard_cell(proof: &AgentProof, guard: &str) -> (anstyle::Style, String) {
@@ -140,8 +142,8 @@ fn print_next_steps(proofs: &[AgentProof], args: &SetupArgs) -> anyhow::Result<(
     for proof in proofs {
         let title = proof.agent.host.title();
         for link in proof.chain.links.iter().filter(|link| link.state != LinkState::Holds) {
-            // Without a trial in this run, the last line says what to do.
-            if link.link != ChainLink::LiveTrial || !args.no_live && proof.error.is_none() {
+            // Where no guard was tried, another line says why.
+            if link.link != ChainLink::LiveTrial || !proof.guards.is_empty() {
                 add(link.summary.clone(), link.hint.clone(), title);
             }
         }
@@ -174,7 +176,7 @@ fn print_next_steps(proofs: &[AgentProof], args: &SetupArgs) -> anyhow::Result<(
             )?;
         }
         false => {
-            let text = "Not every agent is proven to be guarded. `hookwright setup` again tries it again.";
+            let text = "Not every agent is proven to be guarded. `hookwright setup` tries it again.";
             writeln!(stdout, "{}", paint(BAD, text))?;
         }
     }
