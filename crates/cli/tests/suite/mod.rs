@@ -33,6 +33,7 @@ mod migrate;
 mod model_server;
 #[cfg(unix)]
 mod opencode;
+mod packs;
 mod policy;
 #[cfg(unix)]
 mod sdk;

@@ -6,6 +6,7 @@
 //! that may be incomplete counts as matching. A `when` that is invalid matches for every hook.
 
 mod bounds;
+mod path_matcher;
 mod prohibition;
 
 pub use bounds::EffectBounds;
@@ -14,8 +15,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use self::path_matcher::PathMatcher;
 use crate::effects::{Aspect, CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
 use hookwright_analysis::command_parts::{Fit, begins};
 use hookwright_analysis::star_pattern::matches_star;
@@ -202,11 +202,11 @@ pub(crate) struct PathGlob {
     /// The glob as written, without the sign of an exception.
     text: String,
     base: GlobBase,
-    full_matcher: GlobMatcher,
+    full_matcher: PathMatcher,
     /// For `folder/**`: the glob of the folder.
-    dir_matcher: Option<GlobMatcher>,
+    dir_matcher: Option<PathMatcher>,
     /// A glob for each path segment; `None` for `**`, and for globs that cannot be split.
-    segment_matchers: Vec<Option<GlobMatcher>>,
+    segment_matchers: Vec<Option<PathMatcher>>,
 }
 
 /// The directory that a glob is relative to.
@@ -235,12 +235,14 @@ impl PathGlob {
                 if text.is_empty() { "it is empty" } else { "`..` leads out of the folder where it begins" }.to_owned()
             );
         }
-        let whole = compile_glob(text)?;
-        let folder = text.strip_suffix("/**").and_then(|folder| compile_glob(folder).ok());
+        let whole = PathMatcher::compile(text)?;
+        let folder = text.strip_suffix("/**").and_then(|folder| PathMatcher::compile(folder).ok());
         // Braces may contain slashes, so the glob is not split.
         let parts = match text.contains('{') {
             true => vec![None],
-            false => text.split('/').map(|part| compile_glob(part).ok().filter(|_| part != "**")).collect(),
+            false => {
+                text.split('/').map(|part| if part == "**" { None } else { PathMatcher::compile(part).ok() }).collect()
+            }
         };
         Ok(PathGlob {
             is_exception,
@@ -299,12 +301,6 @@ impl PathGlob {
         }
         self.base_dir(place).is_some_and(|beginning| beginning.starts_with(&touched.path))
     }
-}
-
-fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
-    let folded = cfg!(any(target_os = "macos", windows));
-    let glob = GlobBuilder::new(text).literal_separator(true).case_insensitive(folded).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 /// Whether globs match a path that is touched. A list of exceptions alone matches everything else.

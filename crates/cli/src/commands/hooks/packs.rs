@@ -59,7 +59,7 @@ macro_rules! pack {
 
 /// Returns the packs that are part of the program.
 pub(crate) fn shipped() -> &'static [Pack] {
-    static PACKS: [Pack; 1] = [pack!("quiet")];
+    static PACKS: [Pack; 3] = [pack!("essentials"), pack!("strict"), pack!("quiet")];
     &PACKS
 }
 
