@@ -11,6 +11,7 @@ mod mcp;
 mod policy;
 mod run;
 mod session;
+mod setup;
 pub(crate) mod short_help;
 mod skills;
 mod subagents;
@@ -33,6 +34,7 @@ pub(crate) use hooks::{
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
 pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};
+pub(crate) use setup::SetupArgs;
 use short_help::HEADLINE;
 pub(crate) use skills::{SkillInstallArgs, SkillsCommand};
 pub(crate) use subagents::SubagentsCommand;
@@ -49,7 +51,7 @@ pub(crate) use mcp::{McpAddArgs, McpArgs, McpCommand, McpScopeArg, McpTransportA
     version = crate::args::version_text(),
     max_term_width = 110,
     args_conflicts_with_subcommands = true,
-    after_help = "Examples:\n  hookwright demo                         see every hook event fire, offline\n  hookwright hooks list                   which hooks there are, and whether they can run\n  hookwright agents install claude-code   let Claude Code run your hooks\n  hookwright -p 'explain this project'    one answer, on stdout\n  git diff | hookwright -p 'review this'  with piped input"
+    after_help = "Examples:\n  hookwright setup                        guard the agents on this machine, and prove it\n  hookwright demo                         see every hook event fire, offline\n  hookwright hooks list                   which hooks there are, and whether they can run\n  hookwright agents install claude-code   let Claude Code run your hooks\n  hookwright -p 'explain this project'    one answer, on stdout\n  git diff | hookwright -p 'review this'  with piped input"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -96,6 +98,11 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
+    /// Guard the coding agents on this machine: connects them, adds guards, and tries whether the guards hold.
+    #[command(
+        after_help = "Says what it will do and asks first. Exit code: 0 if every agent was proven to be guarded, 1 otherwise.\nAgain is harmless: what is there already stays as it is.\n\nExamples:\n  hookwright setup\n  hookwright setup --dry-run\n  hookwright setup --yes --agents claude-code,codex --pack essentials\n  hookwright setup --project                for everyone who works on this project\n  hookwright setup --undo                   every file as it was before"
+    )]
+    Setup(SetupArgs),
     /// List, check, fire, test and manage hooks.
     #[command(alias = "hook")]
     Hooks(ProjectCommand<HooksCommand>),

@@ -122,6 +122,7 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Skills(skills)) => skills::run(skills, &world),
         Some(args::CliCommand::Subagents(subagents)) => subagents::run(&subagents, &world),
         Some(args::CliCommand::Agents(agents)) => agents::run(&agents, &world),
+        Some(args::CliCommand::Setup(setup)) => agents::setup::run(&setup, &world),
         Some(args::CliCommand::ServeDemoMcp) => demo::serve_mcp(),
         Some(args::CliCommand::Demo { which, keep }) => demo::run(which, keep, &world),
         None if cli.agent.list_sessions => session_list::list(&world),

@@ -160,7 +160,7 @@ const MIN_WRAPPED_COLUMNS: usize = 16;
 
 /// Returns the width of the terminal that stdout is, if it is one.
 #[expect(clippy::disallowed_methods, reason = "this is the door")]
-fn terminal_columns() -> Option<usize> {
+pub(crate) fn terminal_columns() -> Option<usize> {
     let columns = || crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns));
     io::stdout().is_terminal().then(columns).flatten().filter(|columns| *columns > 0)
 }

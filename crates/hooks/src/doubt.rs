@@ -10,6 +10,10 @@ use serde::{Deserialize, Serialize};
 pub enum OnDoubt {
     /// The call is treated as if it did not have the effect.
     Allow,
+    /// The call runs so that the kernel keeps it from having the effect, as far as the machine can do exactly that.
+    /// Where it cannot, the call runs as it is.
+    #[serde(rename = "confineOrAllow")]
+    ConfineOrAllow,
     /// The call runs so that the kernel keeps it from having the effect.
     Confine,
     /// The user decides.
@@ -20,12 +24,14 @@ pub enum OnDoubt {
 
 impl OnDoubt {
     /// All values, for settings and their diagnostics.
-    pub const ALL: [OnDoubt; 4] = [OnDoubt::Allow, OnDoubt::Confine, OnDoubt::Ask, OnDoubt::Deny];
+    pub const ALL: [OnDoubt; 5] =
+        [OnDoubt::Allow, OnDoubt::ConfineOrAllow, OnDoubt::Confine, OnDoubt::Ask, OnDoubt::Deny];
 
     /// The name of the value in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             OnDoubt::Allow => "allow",
+            OnDoubt::ConfineOrAllow => "confineOrAllow",
             OnDoubt::Confine => "confine",
             OnDoubt::Ask => "ask",
             OnDoubt::Deny => "deny",

@@ -188,9 +188,11 @@ impl HookEngine {
             return build_outcome::<E>(Vec::new());
         };
         let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
-        let enforced = dispatch.enforced_confinements();
+        let enforced = dispatch.enforced_confinements(effects.as_ref());
+        let enforced_if_changed = dispatch.enforced_confinements(None);
         let mut outcome = build_outcome::<E>(dispatch.run(event, effects).instrument(span).await);
-        outcome.merged.enforced = enforced;
+        let is_changed = outcome.merged.answer.tool_input.is_some();
+        outcome.merged.enforced = if is_changed { enforced_if_changed } else { enforced };
         outcome
     }
 

@@ -18,7 +18,7 @@ use crate::event::chunks::ChunkUnit;
 use crate::event::input::HookInput;
 use crate::event::{EventKind, HookCapability, MatcherSubject};
 use crate::matching::Matcher;
-use crate::matching::effect_filter::{EffectBounds, EffectFilter, MatchReason};
+use crate::matching::effect_filter::{EffectBounds, EffectFilter, MatchReason, WholeFolders};
 use crate::matching::tool_names::known_tools;
 use crate::on_error::OnError;
 use crate::running::invocation::Invocation;
@@ -180,7 +180,7 @@ impl Hook {
     pub(crate) fn match_reason(&self, effects: &Effects, place: &effects::CallPlace<'_>) -> Option<MatchReason> {
         let mut reason = MatchReason::Always;
         for when in &self.when {
-            match (when.match_effects(effects, place, self.is_guard())?, &reason) {
+            match (when.match_effects(effects, place, self.is_guard(), self.whole_folders())?, &reason) {
                 // A known effect is a better reason than an uncertain one.
                 (MatchReason::Always, _) | (MatchReason::Uncertain { .. }, MatchReason::Effect { .. }) => {}
                 (found, _) => reason = found,
@@ -190,6 +190,15 @@ impl Hook {
             Some(only) if self.is_confining_rule() => only.contain_commands(effects).then_some(reason),
             Some(only) => only.contain(effects, place).then_some(reason),
             None => Some(reason),
+        }
+    }
+
+    /// How touching a folder as a whole counts: a guard that lets a call in doubt run need not stop a search of a folder
+    /// in which its file may lie, or `git pull`.
+    fn whole_folders(&self) -> WholeFolders {
+        match self.on_doubt {
+            Some(OnDoubt::ConfineOrAllow) if self.is_guard() => WholeFolders::Doubtful,
+            _ => WholeFolders::Known,
         }
     }
 

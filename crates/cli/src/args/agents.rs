@@ -141,7 +141,7 @@ impl AgentInstallArgs {
 }
 
 /// Returns the named agents, each once, in the order of the table; `None` for `all`.
-fn named_hosts(names: &[HostSelection]) -> Option<Vec<Host>> {
+pub(super) fn named_hosts(names: &[HostSelection]) -> Option<Vec<Host>> {
     let is_named = |host: &Host| names.contains(&HostSelection::One(*host));
     (!names.contains(&HostSelection::All)).then(|| Host::all().filter(is_named).collect())
 }
@@ -154,7 +154,7 @@ pub(crate) enum HostSelection {
 }
 
 /// Parses the name of an agent, or `all`.
-fn host_selection_parser() -> impl clap::builder::TypedValueParser<Value = HostSelection> {
+pub(super) fn host_selection_parser() -> impl clap::builder::TypedValueParser<Value = HostSelection> {
     use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
     let names = host_names().chain([PossibleValue::new("all")]);
     PossibleValuesParser::new(names).try_map(|name| match name.as_str() {

@@ -106,9 +106,18 @@ pub(crate) enum HooksCommand {
         after_help = "Examples:\n  hookwright hooks new\n  hookwright hooks new guard --event BeforeTool --matcher run_shell_command --lang python"
     )]
     New(HookNewArgs),
-    /// Copy a shipped example: its script, its settings entry and its tests; without a name, list the examples.
-    #[command(after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user")]
+    /// Copy a shipped example (its script, its settings entry and its tests) or a pack of rules; without a name, list
+    /// the examples.
+    #[command(
+        after_help = "Examples:\n  hookwright hooks add\n  hookwright hooks add secret-scanner --user\n  hookwright hooks add --pack essentials"
+    )]
     Add(HookAddArgs),
+    /// List the shipped packs: rules that are added together with `hooks add --pack`.
+    Packs {
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Remove a hook from the settings that declare it, and its own test; its script is kept.
     #[command(after_help = "Example:\n  hookwright hooks remove secret-scanner --scope user")]
     Remove(HookRemoveArgs),
@@ -138,6 +147,9 @@ pub(crate) struct HookAddArgs {
     /// The example's name [default: list the examples].
     #[arg(add = completions::example_candidates())]
     pub(crate) example: Option<String>,
+    /// Add a pack instead: the name of a shipped one, or a folder with the same files.
+    #[arg(long, value_name = "NAME|FOLDER", conflicts_with = "example", add = completions::pack_candidates())]
+    pub(crate) pack: Option<String>,
     /// For all your projects: write it under your home directory.
     #[arg(long)]
     pub(crate) user: bool,

@@ -9,13 +9,14 @@ pub(crate) const HEADLINE: &str =
 
 const GROUPS: &str = "
 Examples:
+  hookwright setup                              guard the agents on this machine, and prove it
   hookwright demo                               watch hooks at work, offline
   hookwright hooks new                          write a hook and its test; it asks what is missing
-  hookwright agents install claude-code         let Claude Code run your hooks
   hookwright agents doctor claude-code --live   see whether a deny holds there
   hookwright                                    start the agent; -p 'TEXT' answers one prompt
 
 Guard other agents:
+  setup        connect all agents, add guards, try whether they hold; --undo takes it back
   agents       connect Claude Code, Codex and eight more: list, install, doctor, explain, trace
   bridge       answer an event of another agent; its settings call this
 

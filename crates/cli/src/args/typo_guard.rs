@@ -42,7 +42,6 @@ const COMMAND_LIKE_WORDS: &[(&str, &str)] = &[
     ("serve", "there is no server"),
     ("sessions", "`--list-sessions` lists them"),
     ("settings", "`hookwright config` shows and changes settings"),
-    ("setup", "`hookwright doctor` says what is missing"),
     ("show", "`hookwright hooks show NAME`"),
     ("start", "`hookwright` alone starts a session"),
     ("status", "`hookwright doctor` checks your hooks"),

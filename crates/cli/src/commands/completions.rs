@@ -109,6 +109,11 @@ pub(crate) fn example_candidates() -> ArgValueCandidates {
     value_candidates(|| hooks::example_names().map(str::to_owned))
 }
 
+/// Candidates: the shipped packs.
+pub(crate) fn pack_candidates() -> ArgValueCandidates {
+    value_candidates(|| hooks::packs::shipped().iter().map(|pack| pack.name.to_string()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_shell_safe;

@@ -106,7 +106,7 @@ fn the_exact_change_is_shown() {
     note: Codex CLI now runs your hooks: ~/.codex/hooks.json
     hint: start codex and trust the entries in `/hooks`: until then it skips them silently; Hookwright can't do that for you
     note: there is no guard here yet: no hook would refuse a call
-    hint: `hookwright hooks add` lists ready-made ones; `"guard": true` makes a hook a guard
+    hint: `hookwright setup` adds a pack of guards; `hookwright hooks add` lists ready-made hooks
     hint: `hookwright agents doctor codex` checks that it works; `--live` tries it
     "#);
     sandbox.run(&["agents", "uninstall", "codex", "--yes"]).expect_exit_code(0);
@@ -268,7 +268,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     FAIL Claude Code does not call Hookwright
            to do: `hookwright agents install claude-code`
     FAIL there is no guard here yet: no hook would refuse a call
-           to do: `hookwright hooks add` lists ready-made ones; `"guard": true` makes a hook a guard
+           to do: `hookwright setup` adds a pack of guards; `hookwright hooks add` lists ready-made hooks
     warn no refusal has been tried live here yet
            to do: `hookwright agents doctor claude-code --live` tries it
     does a deny hold on this machine? NO: Claude Code does not call Hookwright (and 2 more, see above)
@@ -501,7 +501,7 @@ fn no_force_push() -> Value {
 
 /// A small agent in place of Claude Code: it makes the model's shell calls, and asks its hooks before each as Claude Code
 /// does.
-fn as_claude(sandbox: &Sandbox) -> bool {
+pub(crate) fn as_claude(sandbox: &Sandbox) -> bool {
     if !has_program("python3") {
         report_skipped("agents", "there is no python3");
         return false;

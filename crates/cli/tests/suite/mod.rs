@@ -35,11 +35,16 @@ mod migrate;
 mod model_server;
 #[cfg(unix)]
 mod opencode;
+mod packs;
 mod policy;
 #[cfg(unix)]
 mod sdk;
 mod seclusion;
+#[cfg(unix)]
+mod setup;
 mod skills;
+#[cfg(unix)]
+mod team_page;
 mod tighten;
 #[cfg(unix)]
 mod trial;

@@ -167,9 +167,10 @@ pub(super) fn read_on_doubt(read: &mut NodeReader<'_>, object: &Object<'_>) -> O
     let word = property.value.as_string_lit().map(|text| text.value.as_ref());
     let found = OnDoubt::ALL.into_iter().find(|one| Some(one.as_str()) == word);
     if found.is_none() {
-        let text = "`onDoubt` should be \"confine\", \"ask\", \"deny\" or \"allow\"; it counts as \"ask\"";
+        let text =
+            "`onDoubt` should be \"confine\", \"confineOrAllow\", \"ask\", \"deny\" or \"allow\"; it counts as \"ask\"";
         let wrong = read.error(&property.value, text);
-        read.report(wrong.expected("expected \"confine\", \"ask\", \"deny\" or \"allow\""));
+        read.report(wrong.expected("expected \"confine\", \"confineOrAllow\", \"ask\", \"deny\" or \"allow\""));
     }
     Some(found.unwrap_or(OnDoubt::Ask))
 }

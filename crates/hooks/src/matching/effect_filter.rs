@@ -6,6 +6,7 @@
 //! that may be incomplete counts as matching. A `when` that is invalid matches for every hook.
 
 mod bounds;
+mod path_matcher;
 mod prohibition;
 
 pub use bounds::EffectBounds;
@@ -14,8 +15,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use globset::{GlobBuilder, GlobMatcher};
-
+use self::path_matcher::PathMatcher;
 use crate::effects::{Aspect, CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
 use hookwright_analysis::command_parts::{Fit, begins};
 use hookwright_analysis::star_pattern::matches_star;
@@ -65,6 +65,15 @@ pub enum MatchReason {
     Always,
 }
 
+/// How it counts that a call touches a folder as a whole, in which a file that a filter is about may lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WholeFolders {
+    /// The call touches the file.
+    Known,
+    /// The call may touch the file.
+    Doubtful,
+}
+
 impl fmt::Debug for EffectFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.text)
@@ -98,6 +107,7 @@ impl EffectFilter {
         effects: &Effects,
         place: &CallPlace<'_>,
         is_guard: bool,
+        whole_folders: WholeFolders,
     ) -> Option<MatchReason> {
         let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
         let EffectFilterSpec { privileged, flows, commands, uncertain, matches_all: always, .. } = &*self.0;
@@ -109,13 +119,20 @@ impl EffectFilter {
             (Aspect::Deletes, deletes, &effects.deletes),
             (Aspect::Reads, reads, &effects.reads),
         ];
+        let mut may = false;
         for (aspect, globs, touched) in files {
-            let found = globs.as_ref().and_then(|globs| touched.iter().find(|one| globs_match(globs, one, place)));
-            if let Some(found) = found {
-                return Some(MatchReason::Effect { aspect, what: found.shown.clone() });
+            let Some(globs) = globs else { continue };
+            let is_doubtful = |one: &Touched| {
+                let is_whole = whole_folders == WholeFolders::Doubtful && one.deep;
+                is_whole && !globs_match(globs, &Touched { deep: false, ..one.clone() }, place)
+            };
+            for one in touched.iter().filter(|one| globs_match(globs, one, place)) {
+                if !is_doubtful(one) {
+                    return Some(MatchReason::Effect { aspect, what: one.shown.clone() });
+                }
+                may = true;
             }
         }
-        let mut may = false;
         for command in commands.iter().flat_map(|patterns| effects.commands.iter().map(move |one| (patterns, one))) {
             match match_command(command.0, command.1) {
                 Fit::Yes => {
@@ -146,16 +163,18 @@ impl EffectFilter {
         if let Some(what) = effects.privileged.first().filter(|_| *privileged) {
             return Some(MatchReason::Effect { aspect: Aspect::Privileged, what: what.clone() });
         }
-        let flow = flows.as_ref().and_then(|patterns| {
-            effects
-                .flows
-                .iter()
-                .find(|flow| patterns.iter().any(|pattern| pattern.matches(flow, &effects.reads, place)))
-        });
-        if let Some(flow) = flow {
+        let flow_patterns = flows.as_deref().unwrap_or_default();
+        let find_flow = |reads: &[Touched]| {
+            let is_meant = |flow: &&Flow| flow_patterns.iter().any(|pattern| pattern.matches(flow, reads, place));
+            effects.flows.iter().find(is_meant)
+        };
+        // Without the folders that are read as a whole, a source is only what is named.
+        let known_folders = if whole_folders == WholeFolders::Known { &*effects.reads } else { &[] };
+        if let Some(flow) = find_flow(known_folders) {
             let what = format!("{} to {}", flow.from, flow.to);
             return Some(MatchReason::Effect { aspect: Aspect::Flows, what });
         }
+        may |= find_flow(&effects.reads).is_some();
         let unsure = MatchReason::Uncertain { reason: effects.reasons().first().cloned() };
         if *uncertain && !effects.is_certain() {
             return Some(unsure);
@@ -183,11 +202,11 @@ pub(crate) struct PathGlob {
     /// The glob as written, without the sign of an exception.
     text: String,
     base: GlobBase,
-    full_matcher: GlobMatcher,
+    full_matcher: PathMatcher,
     /// For `folder/**`: the glob of the folder.
-    dir_matcher: Option<GlobMatcher>,
+    dir_matcher: Option<PathMatcher>,
     /// A glob for each path segment; `None` for `**`, and for globs that cannot be split.
-    segment_matchers: Vec<Option<GlobMatcher>>,
+    segment_matchers: Vec<Option<PathMatcher>>,
 }
 
 /// The directory that a glob is relative to.
@@ -216,12 +235,14 @@ impl PathGlob {
                 if text.is_empty() { "it is empty" } else { "`..` leads out of the folder where it begins" }.to_owned()
             );
         }
-        let whole = compile_glob(text)?;
-        let folder = text.strip_suffix("/**").and_then(|folder| compile_glob(folder).ok());
+        let whole = PathMatcher::compile(text)?;
+        let folder = text.strip_suffix("/**").and_then(|folder| PathMatcher::compile(folder).ok());
         // Braces may contain slashes, so the glob is not split.
         let parts = match text.contains('{') {
             true => vec![None],
-            false => text.split('/').map(|part| compile_glob(part).ok().filter(|_| part != "**")).collect(),
+            false => {
+                text.split('/').map(|part| if part == "**" { None } else { PathMatcher::compile(part).ok() }).collect()
+            }
         };
         Ok(PathGlob {
             is_exception,
@@ -254,7 +275,8 @@ impl PathGlob {
 
     /// Whether the glob is no exception and matches the path, or something in it if it is touched as a whole.
     fn wants(&self, touched: &Touched, place: &CallPlace<'_>) -> bool {
-        let matches = || self.covers(touched, place) || (touched.deep && self.may_match_inside(touched, place));
+        let is_whole = touched.deep && !touched.names_only;
+        let matches = || self.covers(touched, place) || (is_whole && self.may_match_inside(touched, place));
         !self.is_exception && matches()
     }
 
@@ -279,12 +301,6 @@ impl PathGlob {
         }
         self.base_dir(place).is_some_and(|beginning| beginning.starts_with(&touched.path))
     }
-}
-
-fn compile_glob(text: &str) -> Result<GlobMatcher, String> {
-    let folded = cfg!(any(target_os = "macos", windows));
-    let glob = GlobBuilder::new(text).literal_separator(true).case_insensitive(folded).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.kind().to_string())
 }
 
 /// Whether globs match a path that is touched. A list of exceptions alone matches everything else.

@@ -312,13 +312,23 @@ impl EventDispatch {
         }
     }
 
-    /// The profiles that guards of the plan want every command to be kept to.
-    pub(crate) fn enforced_confinements(&self) -> Vec<HookConfinement> {
-        if !self.is_command || self.kind != EventKind::BeforeTool || self.enforcement != Enforcement::Always {
+    /// The profiles that guards of the plan want a command with these effects to be kept to, where the machine can do
+    /// that. Without effects it is a command that may do anything.
+    pub(crate) fn enforced_confinements(&self, effects: Option<&Effects>) -> Vec<HookConfinement> {
+        if !self.is_command || self.kind != EventKind::BeforeTool {
             return Vec::new();
         }
+        let policy = self.doubt_policy();
+        let is_in_doubt = |hook: &Hook| {
+            let Some(effects) = effects else { return true };
+            let reason = hook.match_reason(effects, &self.effects_place());
+            reason.is_some_and(|reason| doubt_policy::is_in_doubt(hook, &reason))
+        };
+        let is_enforced =
+            |hook: &Hook| self.enforcement == Enforcement::Always || policy.enforces_doubt(hook) && is_in_doubt(hook);
         let profile = |hook: &Arc<Hook>| {
-            Some(HookConfinement { hook: hook.id().to_owned(), profile: hook.enforced_confinement()? })
+            let profile = hook.enforced_confinement().filter(|_| is_enforced(hook))?;
+            Some(HookConfinement { hook: hook.id().to_owned(), profile })
         };
         self.plan.hooks.iter().filter_map(profile).collect()
     }

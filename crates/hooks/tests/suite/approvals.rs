@@ -163,3 +163,57 @@ async fn a_rule_can_approve_what_runs_confined() {
         assert!(approvals(other).await.is_empty(), "{other}");
     }
 }
+
+/// The verdict's decision, and the guards that the kernel enforces for the call.
+async fn decide(world: &EngineFixture, layers: &[(Source, Value)], call: &str) -> (&'static str, Vec<String>) {
+    let outcome = fire(world, layers, &shell_call(call)).await;
+    let decision = match outcome.verdict {
+        BeforeToolVerdict::Proceed { .. } => "proceed",
+        BeforeToolVerdict::Confine { .. } => "confine",
+        BeforeToolVerdict::Ask { .. } => "ask",
+        _ => "deny",
+    };
+    (decision, outcome.merged.enforced.into_iter().map(|one| one.hook).collect())
+}
+
+#[tokio::test]
+async fn a_guard_can_let_doubtful_calls_run_and_still_have_the_kernel_keep_them() {
+    let world = EngineFixture::new();
+    let guard = json!({"type": "rule", "name": "secrets", "guard": true, "decision": "deny", "reason": "secret",
+        "onDoubt": "confineOrAllow", "when": {"reads": ["**/.env"], "deletes": ["**/.git"]}});
+    let settings = |enforce: &str| {
+        let mut settings = before_tool(json!([guard.clone()]));
+        settings["hooksConfig"] = json!({"enforce": enforce});
+        [(Source::User, settings)]
+    };
+    for (call, decision, is_enforced) in [
+        ("cat a/.env", "deny", false),
+        ("rm -rf .git", "deny", false),
+        ("make", "proceed", true),
+        // A folder as a whole may hold such a file; names alone are no contents.
+        ("grep -r x .", "proceed", true),
+        ("git pull", "proceed", true),
+        ("find . -name x", "proceed", false),
+        ("cat a", "proceed", false),
+    ] {
+        let found = decide(&world, &settings("doubt"), call).await;
+        assert_eq!((found.0, !found.1.is_empty()), (decision, is_enforced), "{call}");
+    }
+    assert_eq!(decide(&world, &settings("always"), "cat a").await, ("proceed", vec!["secrets".to_owned()]));
+    assert_eq!(decide(&world, &settings("off"), "make").await, ("proceed", vec![]));
+    // Another layer can be stricter.
+    let stricter = json!({"hooksConfig": {"onDoubt": "ask"}});
+    let [user] = settings("doubt");
+    assert_eq!(decide(&world, &[user, (Source::Project, stricter)], "make").await.0, "ask");
+}
+
+#[tokio::test]
+async fn a_call_that_another_hook_changes_is_kept_as_well() {
+    let world = EngineFixture::new();
+    let guard = json!({"type": "rule", "name": "secrets", "guard": true, "decision": "deny", "reason": "secret",
+        "onDoubt": "confineOrAllow", "when": {"reads": ["**/.env"]}});
+    let rewrites = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": "make"}}}));
+    let mut settings = before_tool(json!([guard, command_hook("w", &rewrites)]));
+    settings["hooksConfig"] = json!({"enforce": "doubt"});
+    assert_eq!(decide(&world, &[(Source::User, settings)], "cat a").await, ("proceed", vec!["secrets".to_owned()]));
+}

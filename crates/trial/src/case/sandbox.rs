@@ -176,9 +176,9 @@ impl TrialSandbox {
     fn copy_program(&self, hookwright: &Path) -> Result<PathBuf, TrialError> {
         let own = self.bridge_program();
         fs::create_dir_all(self.root.join("bin")).map_err(sandbox_error(&own))?;
-        fs::hard_link(hookwright, &own)
-            .or_else(|_| fs::copy(hookwright, &own).map(drop))
-            .map_err(sandbox_error(&own))?;
+        // A hard link to a symbolic link would still lead to the user's own program.
+        let program = hookwright.canonicalize().map_err(sandbox_error(hookwright))?;
+        fs::hard_link(&program, &own).or_else(|_| fs::copy(&program, &own).map(drop)).map_err(sandbox_error(&own))?;
         Ok(own)
     }
 

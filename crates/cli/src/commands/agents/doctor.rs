@@ -21,6 +21,8 @@ use super::{AgentInstallState, own_program_path, trial_record};
 use crate::commands::hooks::LoadedProject;
 use crate::exit;
 use crate::output::{self, BAD, BOLD, GOOD, NOTE, WARN, paint};
+pub(super) use live::GuardTrialResult;
+use live::LiveOutput;
 
 /// A remark that does not decide the verdict.
 struct DoctorNote {
@@ -112,7 +114,8 @@ fn check_agent(
     let trial = match live {
         true => {
             let hookwright = own_program_path(world, &project)?;
-            match live::run(agent, toolbox, world, &hookwright, started, as_json) {
+            let shown = if as_json { LiveOutput::Silent } else { LiveOutput::Report };
+            match live::run(agent, toolbox, world, &hookwright, started, shown) {
                 Ok(trial) => {
                     chain = GuardChain::inspect(agent, &states, toolbox, world, Some(&trial.record));
                     Some(trial.json)
@@ -153,6 +156,59 @@ fn check_agent(
         value[state.target.scope.as_str()] = install_state_json(state);
     }
     Ok(DoctorReport { passed, json: value })
+}
+
+/// The links of an agent after a live trial, and what the guards did in it.
+pub(super) struct AgentProof {
+    pub(super) agent: DetectedAgent,
+    pub(super) chain: GuardChain,
+    /// Empty if there was no trial.
+    pub(super) guards: Vec<GuardTrialResult>,
+    /// The trial hooks that were obeyed, and all of them; `None` if there was no trial.
+    pub(super) obeyed: Option<(u64, u64)>,
+    /// Why there was no trial.
+    pub(super) error: Option<String>,
+}
+
+impl AgentProof {
+    /// Returns whether this trial showed that every link holds.
+    pub(super) fn is_proven(&self) -> bool {
+        self.obeyed.is_some() && self.chain.verdict() == ChainVerdict::Yes
+    }
+}
+
+/// Tries an agent live, without printing; without `on_trial_end`, only its links are inspected.
+pub(super) fn prove_agent(
+    toolbox: &LoadedProject,
+    world: &ProcessEnv,
+    agent: &DetectedAgent,
+    on_trial_end: Option<&dyn Fn()>,
+) -> anyhow::Result<AgentProof> {
+    let project = toolbox.loaded.project.root.clone();
+    let hookwright = own_program_path(world, &project)?;
+    let trial = on_trial_end.map(|on_trial_end| {
+        live::run(agent, toolbox, world, &hookwright, Instant::now(), LiveOutput::Progress(on_trial_end))
+    });
+    let states = AgentInstallState::inspect_all(agent.host, world, &project);
+    let last_trial = trial_record::read_one(world, &project, agent.host);
+    let inspect = |trial| GuardChain::inspect(agent, &states, toolbox, world, trial);
+    let agent = agent.clone();
+    Ok(match trial {
+        Some(Ok(trial)) => AgentProof {
+            agent,
+            chain: inspect(Some(&trial.record)),
+            obeyed: Some((trial.record.held, trial.record.total)),
+            guards: trial.guards,
+            error: None,
+        },
+        Some(Err(error)) => {
+            let error = Some(format!("{error:#}"));
+            AgentProof { agent, chain: inspect(last_trial.as_ref()), guards: Vec::new(), obeyed: None, error }
+        }
+        None => {
+            AgentProof { agent, chain: inspect(last_trial.as_ref()), guards: Vec::new(), obeyed: None, error: None }
+        }
+    })
 }
 
 fn link_label(link: &LinkStatus) -> &'static str {

@@ -442,7 +442,7 @@ fn folder_trust_link(toolbox: &LoadedProject) -> Option<LinkStatus> {
 pub(super) const NO_GUARD_TEXT: &str = "there is no guard here yet: no hook would refuse a call";
 /// What to do where no hook would refuse anything.
 pub(super) const NO_GUARD_HINT: &str =
-    "`hookwright hooks add` lists ready-made ones; `\"guard\": true` makes a hook a guard";
+    "`hookwright setup` adds a pack of guards; `hookwright hooks add` lists ready-made hooks";
 
 /// Checks that there are guards, and that every guard is armed.
 fn guard_links(toolbox: &LoadedProject) -> Vec<LinkStatus> {

@@ -23,7 +23,7 @@ use crate::output::{self, BAD, BOLD, DIM, GOOD, paint};
 
 /// What is done with the entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verb {
+pub(super) enum Verb {
     Install,
     Uninstall,
 }
@@ -40,14 +40,7 @@ impl Verb {
 pub(super) fn install(place: &ProjectArgs, world: &ProcessEnv, args: &AgentInstallArgs) -> anyhow::Result<u8> {
     let (scope, project) = (install_scope(place, args), place.directory(world)?);
     anyhow::ensure!(scope != InstallScope::User || world.home.is_some(), "no home directory is known: HOME is not set");
-    let caller = match scope {
-        InstallScope::Project => EntryProgram::OnPath,
-        InstallScope::User | InstallScope::Machine => {
-            let own = own_program_path(world, &project)?;
-            let text = own.to_str().context("the path of this program is not UTF-8, so settings can't contain it")?;
-            EntryProgram::Absolute(text.to_owned())
-        }
-    };
+    let caller = entry_program(scope, world, &project)?;
     let hosts = match args.hosts() {
         Some(hosts) => hosts,
         None => present_hosts(world, &project, scope)?,
@@ -134,6 +127,18 @@ fn install_scope(place: &ProjectArgs, args: &AgentInstallArgs) -> InstallScope {
     }
 }
 
+/// Returns how entries of that scope call this program.
+pub(super) fn entry_program(scope: InstallScope, world: &ProcessEnv, project: &Path) -> anyhow::Result<EntryProgram> {
+    match scope {
+        InstallScope::Project => Ok(EntryProgram::OnPath),
+        InstallScope::User | InstallScope::Machine => {
+            let own = own_program_path(world, project)?;
+            let text = own.to_str().context("the path of this program is not UTF-8, so settings can't contain it")?;
+            Ok(EntryProgram::Absolute(text.to_owned()))
+        }
+    }
+}
+
 /// Returns the agents on this machine that have settings of that scope.
 fn present_hosts(world: &ProcessEnv, project: &Path, scope: InstallScope) -> anyhow::Result<Vec<Host>> {
     let hosts: Vec<Host> = Host::all().collect();
@@ -147,7 +152,7 @@ fn present_hosts(world: &ProcessEnv, project: &Path, scope: InstallScope) -> any
     Ok(with_place)
 }
 
-fn no_machine_place(host: Host) -> String {
+pub(super) fn no_machine_place(host: Host) -> String {
     format!("{} documents no settings of the machine that its users can't switch off", host.title())
 }
 
@@ -211,14 +216,12 @@ fn confirm_plans(
 }
 
 /// Describes a change in a line: `Claude Code: 11 entries in ~/.claude/settings.json`.
-fn summary_line(plan: &InstallPlan, verb: Verb, world: &ProcessEnv) -> String {
+pub(super) fn summary_line(plan: &InstallPlan, verb: Verb, world: &ProcessEnv) -> String {
     let count = |text: Option<&str>| {
         let wiring = hookwright_bridge::install::read_wiring(&plan.target, text.unwrap_or_default());
         wiring.map_or(0, |wiring| wiring.entries.iter().filter(|entry| entry.call.installed).count())
     };
-    let file = &plan.target.file;
-    let home = world.home.as_deref().and_then(|home| file.strip_prefix(home).ok());
-    let file = home.map_or_else(|| file.display().to_string(), |rest| format!("~/{}", rest.display()));
+    let file = display_path(&plan.target.file, world);
     let title = plan.target.host.title();
     match (verb, plan.new.as_deref()) {
         (Verb::Install, new) => {
@@ -233,13 +236,23 @@ fn summary_line(plan: &InstallPlan, verb: Verb, world: &ProcessEnv) -> String {
     }
 }
 
+/// Formats a path, relative to the user's home if it is inside.
+pub(super) fn display_path(path: &Path, world: &ProcessEnv) -> String {
+    let in_home = world.home.as_deref().and_then(|home| path.strip_prefix(home).ok());
+    in_home.map_or_else(|| path.display().to_string(), |rest| format!("~/{}", rest.display()))
+}
+
 /// Prints the change as a unified diff.
 fn print_diff(plan: &InstallPlan) -> anyhow::Result<()> {
-    let name = plan.target.file.display().to_string();
-    let (old, new) = plan.texts();
-    let diff = TextDiff::from_lines(old, new);
+    print_text_diff(&plan.target.file, plan.old.as_deref(), plan.new.as_deref())
+}
+
+/// Prints the change of a file as a unified diff; a file that is missing has no text.
+pub(super) fn print_text_diff(file: &Path, old: Option<&str>, new: Option<&str>) -> anyhow::Result<()> {
+    let name = file.display().to_string();
+    let diff = TextDiff::from_lines(old.unwrap_or_default(), new.unwrap_or_default());
     let mut stdout = output::stdout();
-    let text = diff.unified_diff().header(&name, if plan.new.is_some() { &name } else { "/dev/null" }).to_string();
+    let text = diff.unified_diff().header(&name, if new.is_some() { &name } else { "/dev/null" }).to_string();
     for line in text.lines() {
         let style = match line.as_bytes().first() {
             _ if line.starts_with("---") || line.starts_with("+++") => BOLD,
@@ -254,7 +267,7 @@ fn print_diff(plan: &InstallPlan) -> anyhow::Result<()> {
 }
 
 /// Warns if the machine's entries call a program that other users may not reach.
-fn warn_of_private_program(caller: &EntryProgram, world: &ProcessEnv) -> anyhow::Result<()> {
+pub(super) fn warn_of_private_program(caller: &EntryProgram, world: &ProcessEnv) -> anyhow::Result<()> {
     let program = Path::new(caller.as_command());
     if world.home.as_deref().is_some_and(|home| home != Path::new("/") && program.starts_with(home)) {
         output::warn(format!("the entries call {}, which is in your home", program.display()))?;

@@ -1,5 +1,5 @@
 //! `hookwright agents …`: other agents that call this program's hooks. One file per command; `detection.rs` finds the
-//! agents, `trial_record.rs` stores the last live trial of each.
+//! agents, `trial_record.rs` stores the last live trial of each. `setup/` is `hookwright setup`, which does all of it.
 //!
 //! `hookwright_bridge::install` plans and writes the entries; the commands show the change, ask and explain.
 
@@ -9,6 +9,7 @@ mod explain;
 mod guard_chain;
 mod install;
 mod list;
+pub(crate) mod setup;
 mod trace;
 mod trial_record;
 

@@ -49,7 +49,7 @@ impl TrialRecord {
     }
 }
 
-fn record_path(world: &ProcessEnv) -> PathBuf {
+pub(super) fn record_path(world: &ProcessEnv) -> PathBuf {
     ConfigPaths::new(world).user_dir.join("hookwright").join("agents.json")
 }
 

@@ -41,6 +41,10 @@ pub(crate) fn check(
         let approved = !outcome.merged.approved_by.is_empty();
         failures.expect_equal("approved", &wanted.to_string(), &approved.to_string());
     }
+    if let Some(wanted) = expect.confined {
+        let confined = !outcome.merged.confinements.is_empty() || !outcome.merged.enforced.is_empty();
+        failures.expect_equal("confined", &wanted.to_string(), &confined.to_string());
+    }
     let reason = if outcome.merged.answer.stop { text("stopReason") } else { text("reason") };
     failures.expect_equal_if_set("reason", expect.reason.as_deref(), &reason);
     failures.expect_contains("reason", &expect.reason_contains, &reason);

@@ -70,6 +70,8 @@ pub(crate) struct HookTestExpectation {
     pub(crate) decision: Option<ExpectedDecision>,
     /// Whether a rule approves the call, so that the user is not asked.
     pub(crate) approved: Option<bool>,
+    /// Whether the call runs confined where the machine can do that.
+    pub(crate) confined: Option<bool>,
     pub(crate) reason: Option<String>,
     pub(crate) reason_contains: ExpectedTexts,
     pub(crate) message: Option<String>,

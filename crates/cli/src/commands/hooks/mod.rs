@@ -7,6 +7,7 @@ pub(crate) mod fire;
 mod list;
 mod migrate;
 mod new;
+pub(crate) mod packs;
 mod remove;
 mod schema;
 mod show;
@@ -47,7 +48,11 @@ pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyh
         HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name.as_deref(), all, folder),
         HooksCommand::Migrate(migrate) => migrate::run(&place, &world, &migrate),
         HooksCommand::New(new) => new::run(&place, &world, new),
-        HooksCommand::Add(add) => add::run(&place, &world, &add),
+        HooksCommand::Add(add) => match &add.pack {
+            Some(pack) => packs::add(&place, &world, pack, add.user),
+            None => add::run(&place, &world, &add),
+        },
+        HooksCommand::Packs { json } => packs::list(json),
         HooksCommand::Remove(remove) => remove::run(&open()?, &remove),
     }
 }

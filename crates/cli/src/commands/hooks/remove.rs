@@ -103,7 +103,7 @@ fn report_tests(toolbox: &LoadedProject, name: &str, settings: &Path) -> anyhow:
 /// Returns the text without the hook, and how often it was declared.
 ///
 /// A definition that has no other hooks is removed too, and so is an event's empty list.
-fn remove_hook(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditError> {
+pub(super) fn remove_hook(file: &Path, text: &str, name: &str) -> Result<(String, usize), EditError> {
     let mut text = text.to_owned();
     let mut removed = 0;
     while let Some(at) = find_removal_path(file, &text, name)? {

@@ -21,7 +21,13 @@ pub(super) struct DoubtPolicy<'a> {
 impl DoubtPolicy<'_> {
     /// Whether a hook does not run on a call that may have an effect which it looks for.
     pub(super) fn overlooks(&self, hook: &Hook, reason: &MatchReason) -> bool {
-        is_in_doubt(hook, reason) && self.registry.on_doubt(hook) == Some(OnDoubt::Allow)
+        let lets_pass = [Some(OnDoubt::Allow), Some(OnDoubt::ConfineOrAllow)];
+        is_in_doubt(hook, reason) && lets_pass.contains(&self.registry.on_doubt(hook))
+    }
+
+    /// Whether a call that a hook overlooks is still kept from the effect where the machine can do that.
+    pub(super) fn enforces_doubt(&self, hook: &Hook) -> bool {
+        self.enforcement != Enforcement::Off && self.registry.on_doubt(hook) == Some(OnDoubt::ConfineOrAllow)
     }
 
     /// Replaces the decision of a rule, and strengthens that of a program whose settings say `onDoubt`.
@@ -45,7 +51,7 @@ impl DoubtPolicy<'_> {
         let own = reading.answer.decision.filter(|_| !is_rule);
         let (decision, profile) = match on_doubt {
             // Such a hook does not run.
-            OnDoubt::Allow => return,
+            OnDoubt::Allow | OnDoubt::ConfineOrAllow => return,
             OnDoubt::Confine => (Decision::Confine, Some(confinement(hook))),
             OnDoubt::Ask => (Decision::Ask, None),
             OnDoubt::Deny => (Decision::Deny, None),
@@ -93,7 +99,7 @@ fn confinement(hook: &Hook) -> Result<ConfinementProfile, String> {
 
 /// Whether a guard runs only because an effect that it looks for is possible. A rule with `"certain": false` asks for
 /// such calls.
-fn is_in_doubt(hook: &Hook, reason: &MatchReason) -> bool {
+pub(super) fn is_in_doubt(hook: &Hook, reason: &MatchReason) -> bool {
     let wants_doubt = matches!(&hook.action, Action::Rule(rule) if rule.matches_uncertain);
     matches!(reason, MatchReason::Uncertain { .. }) && !wants_doubt
 }

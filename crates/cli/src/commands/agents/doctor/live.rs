@@ -31,7 +31,35 @@ const GUARD_TRIAL_TIMEOUT: Duration = Duration::from_secs(27);
 /// The result of all trials.
 pub(super) struct LiveTrialResult {
     pub(super) record: TrialRecord,
+    pub(super) guards: Vec<GuardTrialResult>,
     pub(super) json: Value,
+}
+
+/// The result of the trial of one guard.
+#[derive(Clone, Debug)]
+pub(in super::super) struct GuardTrialResult {
+    pub(in super::super) guard: String,
+    /// The call that was made; `None` if none was.
+    pub(in super::super) call: Option<String>,
+    pub(in super::super) verdict: TrialVerdict,
+    /// What happened to the call.
+    pub(in super::super) outcome: String,
+}
+
+/// What a live trial prints.
+#[derive(Clone, Copy)]
+pub(super) enum LiveOutput<'a> {
+    Silent,
+    /// Every trial as it ends, and tables at the end.
+    Report,
+    /// Nothing but calls of this function, whenever a trial has ended.
+    Progress(&'a dyn Fn()),
+}
+
+impl LiveOutput<'_> {
+    fn is_report(self) -> bool {
+        matches!(self, LiveOutput::Report)
+    }
 }
 
 /// A guard with the call that was made and what was seen.
@@ -70,6 +98,15 @@ impl GuardRow {
         Some(name.unwrap_or(own).to_owned())
     }
 
+    fn result(&self) -> GuardTrialResult {
+        GuardTrialResult {
+            guard: self.entry.hook.id().to_owned(),
+            call: self.call.as_ref().ok().map(|call| call.text.clone()),
+            verdict: self.verdict(),
+            outcome: self.outcome(),
+        }
+    }
+
     /// Describes what happened to the call.
     fn outcome(&self) -> String {
         match (&self.call, &self.observation, self.verdict()) {
@@ -94,7 +131,7 @@ pub(super) fn run(
     world: &ProcessEnv,
     hookwright: &Path,
     started: Instant,
-    as_json: bool,
+    shown: LiveOutput<'_>,
 ) -> anyhow::Result<LiveTrialResult> {
     let host = agent.host;
     let Some(program) = &agent.program else {
@@ -110,13 +147,13 @@ pub(super) fn run(
         cache: cache.as_deref(),
         deadline: started + LIVE_TRIAL_TIMEOUT,
     };
-    if !as_json {
+    if shown.is_report() {
         output::note(format!(
             "running {} with hooks that behave in different ways, then with your own guards; this takes a minute at most",
             host.title()
         ))?;
     }
-    let report = crate::runtime::start(2)?.block_on(run_behaviours(wanted, as_json))?;
+    let report = crate::runtime::start(2)?.block_on(run_behaviours(wanted, shown))?;
     let mut record = TrialRecord {
         time: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         version: agent.version.clone(),
@@ -141,12 +178,13 @@ pub(super) fn run(
         });
     }
     trial_record::write(world, host, &record)?;
-    if !as_json {
+    if shown.is_report() {
         print_report(&report)?;
         print_guards(&rows)?;
     }
     let json = report_json(&report, &rows, &record);
-    Ok(LiveTrialResult { record, json })
+    let guards = rows.iter().map(GuardRow::result).collect();
+    Ok(LiveTrialResult { record, guards, json })
 }
 
 fn count(verdicts: impl Iterator<Item = TrialVerdict>, wanted: TrialVerdict) -> u64 {
@@ -154,11 +192,14 @@ fn count(verdicts: impl Iterator<Item = TrialVerdict>, wanted: TrialVerdict) -> 
 }
 
 /// Runs the agent with hooks that behave in different ways.
-async fn run_behaviours(wanted: LiveTrial<'_>, as_json: bool) -> anyhow::Result<LiveReport> {
+async fn run_behaviours(wanted: LiveTrial<'_>, shown: LiveOutput<'_>) -> anyhow::Result<LiveReport> {
     let (mut done, of) = (0, hookwright_trial::Behaviour::live_trials().count());
     let report = run_live_trial(wanted, |row| {
         done += 1;
-        if !as_json {
+        if let LiveOutput::Progress(on_trial_end) = shown {
+            on_trial_end();
+        }
+        if shown.is_report() {
             let took = row
                 .observation
                 .as_ref()
