@@ -18,7 +18,7 @@ use crate::args::ProjectArgs;
 use crate::exit;
 use crate::output::{self, BOLD, PLAIN, TextTable};
 
-/// The size limit of a pack's file.
+/// The size limit of a pack's file, and of the settings that it is added to.
 const MAX_PACK_FILE_BYTES: u64 = 4 << 20;
 
 /// A folder with `hooks.json`, `NAME.hooktest.toml` and `README.md`.
