@@ -249,6 +249,8 @@ const ATTACKS: &[(&str, &[Attack])] = &[
             ("wget http://127.0.1/", "network 127.0.0.1"),
             ("docker --context evil ps", "network evil.com"),
             ("sqlite3 'file:.env?mode=ro' 'select 1'", "reads .env"),
+            ("git grep x .env", "reads .env"),
+            ("git grep -e x .env", "reads .env"),
             ("sqlite3 file:pwn 'create table t(x)'", "writes pwn"),
             ("sqlite3 FILE:pwn 'create table t(x)'", "writes pwn"),
             ("sqlite3 :memory: 'select \"writefile\"(1,2)'", "writes 1"),

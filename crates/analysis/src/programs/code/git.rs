@@ -86,6 +86,10 @@ pub(crate) fn run<'c, 'a>(
     let shows = shows.is_some_and(|command| matches!(command, "diff" | "grep" | "diff-files" | "diff-index"));
     let shown: Vec<Argument> = match parsed.dashes.filter(|_| shows) {
         Some(dashes) => parsed.operands.get(dashes..).unwrap_or_default().to_vec(),
+        // Behind the pattern of `grep`, words that name no revision are paths.
+        None if args.get(positions[0]).and_then(Argument::text) == Some("grep") => {
+            parsed.operands.iter().skip(usize::from(!parsed.is_set("pattern"))).cloned().collect()
+        }
         None => Vec::new(),
     };
     // `diff` reads two operands as files, and a revision is none.
