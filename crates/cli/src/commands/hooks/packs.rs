@@ -186,6 +186,11 @@ pub(crate) fn add(place: &ProjectArgs, world: &ProcessEnv, name: &str, user: boo
         output::note(format!("`{}` approves calls, which only your own settings may: it goes there", pack.name))?;
     }
     print_addition(&pack.add_to(&file)?, &project)?;
+    if file.starts_with(&project) {
+        output::hint(
+            "agents are refused every call while guards of a folder that is not trusted wait: `hookwright hooks trust --folder`",
+        )?;
+    }
     Ok(exit::OK)
 }
 
