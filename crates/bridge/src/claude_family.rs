@@ -307,7 +307,7 @@ fn write_before_tool(host: Host, row: &HostEventInfo, verdict: &HostVerdict, ans
 }
 
 fn write_approval(host: Host, rules: &[String], answer: &mut ClaudeAnswerBuilder) {
-    let reason = format!("every effect of the call is known and allowed by the rule {}", rules.join(", "));
+    let reason = format!("approved by the rule {}", rules.join(", "));
     answer.set_specific("permissionDecision", "allow");
     answer.set_specific("permissionDecisionReason", reason.as_str());
     // Under its camelCase event names Copilot reads these fields.

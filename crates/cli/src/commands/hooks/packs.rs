@@ -18,7 +18,7 @@ use crate::args::ProjectArgs;
 use crate::exit;
 use crate::output::{self, BOLD, PLAIN, TextTable};
 
-/// The size limit of a pack's file.
+/// The size limit of a pack's file, and of the settings that it is added to.
 const MAX_PACK_FILE_BYTES: u64 = 4 << 20;
 
 /// A folder with `hooks.json`, `NAME.hooktest.toml` and `README.md`.
@@ -186,6 +186,11 @@ pub(crate) fn add(place: &ProjectArgs, world: &ProcessEnv, name: &str, user: boo
         output::note(format!("`{}` approves calls, which only your own settings may: it goes there", pack.name))?;
     }
     print_addition(&pack.add_to(&file)?, &project)?;
+    if file.starts_with(&project) {
+        output::hint(
+            "agents are refused every call while guards of a folder that is not trusted wait: `hookwright hooks trust --folder`",
+        )?;
+    }
     Ok(exit::OK)
 }
 

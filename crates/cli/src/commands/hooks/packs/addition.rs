@@ -11,7 +11,7 @@ use hookwright_settings::edit::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Pack;
+use super::{MAX_PACK_FILE_BYTES, Pack};
 use crate::commands::hooks::remove::remove_hook;
 
 /// What [`Pack::add_to`] did. It can be stored, so that a later run takes back exactly this.
@@ -157,11 +157,11 @@ impl PackAddition {
     pub(crate) fn remove(&self) -> anyhow::Result<Vec<PathBuf>> {
         let mut kept = Vec::new();
         for change in self.changes.iter().rev() {
-            let now = match std::fs::read_to_string(&change.path) {
-                Ok(now) => now,
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error).with_context(|| format!("can't read {}", change.path.display())),
-            };
+            if !change.path.exists() {
+                continue;
+            }
+            let now = hookwright_disk::read_text(&change.path, MAX_PACK_FILE_BYTES)
+                .with_context(|| format!("can't read {}", change.path.display()))?;
             if now == change.after {
                 change.revert().with_context(|| format!("can't restore {}", change.path.display()))?;
             } else if change.path == self.settings {
@@ -209,6 +209,10 @@ fn read_text_map(text: &str) -> Map<String, Value> {
 mod tests {
     use super::*;
 
+    fn read(path: &Path) -> String {
+        hookwright_disk::read_text(path, MAX_PACK_FILE_BYTES).unwrap()
+    }
+
     fn pack() -> Pack {
         let rule = |name: &str| {
             format!(r#"{{"type": "rule", "name": "{name}", "decision": "deny", "when": {{"privileged": true}}}}"#)
@@ -224,7 +228,7 @@ mod tests {
         let settings = folder.path().join(".hookwright/hooks.json");
         let addition = pack().add_to(&settings).unwrap();
         assert_eq!(addition.added, ["a", "b"]);
-        assert_eq!(std::fs::read_to_string(&addition.test).unwrap(), "settings = \"../hooks.json\"\n");
+        assert_eq!(read(&addition.test), "settings = \"../hooks.json\"\n");
         let stored = serde_json::to_string(&addition).unwrap();
         let addition: PackAddition = serde_json::from_str(&stored).unwrap();
         assert!(addition.remove().unwrap().is_empty());
@@ -234,9 +238,9 @@ mod tests {
         std::fs::create_dir(settings.parent().unwrap()).unwrap();
         std::fs::write(&settings, before).unwrap();
         let addition = pack().add_to(&settings).unwrap();
-        assert!(std::fs::read_to_string(&settings).unwrap().contains("// mine"));
+        assert!(read(&settings).contains("// mine"));
         addition.remove().unwrap();
-        assert_eq!(std::fs::read_to_string(&settings).unwrap(), before);
+        assert_eq!(read(&settings), before);
         assert!(!settings.with_file_name("hooks").exists());
     }
 
@@ -251,15 +255,15 @@ mod tests {
             (first.added.as_slice(), first.differing.as_slice()),
             (&["a".to_owned()][..], &["b".to_owned()][..])
         );
-        let text = std::fs::read_to_string(&settings).unwrap();
+        let text = read(&settings);
         let second = pack().add_to(&settings).unwrap();
         assert_eq!((second.added.len(), second.present.as_slice()), (0, &["a".to_owned()][..]));
-        assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
+        assert_eq!(read(&settings), text);
         // The second took nothing from the first, and edits since then stay.
         second.remove().unwrap();
         std::fs::write(&settings, text.replace("ask", "deny")).unwrap();
         std::fs::write(&first.test, "edited").unwrap();
-        assert_eq!(first.remove().unwrap(), [first.test.clone()]);
+        assert_eq!(first.remove().unwrap(), std::slice::from_ref(&first.test));
         let left = declared_hooks(&read_settings_map(&settings).unwrap());
         assert_eq!(left.keys().collect::<Vec<_>>(), ["b"]);
         assert_eq!(left["b"]["decision"], "deny");
