@@ -260,7 +260,7 @@ fn without_a_trial_nothing_is_proven() {
     let run = set_up(&sandbox, &["--agents", "claude-code"]).expect_exit_code(1);
     assert!(run.stdout.contains("no-force-push  not proven\n"), "{run:?}");
     assert!(run.stdout.contains("all in all     not proven: --no-live\n"), "{run:?}");
-    assert!(!run.stdout.contains("is guarded, and"), "{run:?}");
+    assert!(!run.stdout.contains("Every agent is guarded"), "{run:?}");
     let json = set_up(&sandbox, &["--json"]).expect_exit_code(1).json();
     assert_eq!(
         (&json["ok"], &json["plan"]["packs"][0]["present"]),

@@ -85,10 +85,10 @@ fn the_steps_of_the_page_work() {
     program(&sandbox.sibling_path("bin"), "codex", "echo 'codex-cli 0.169.0'");
     symlink(env!("CARGO_BIN_EXE_hookwright"), sandbox.sibling_path("bin/hookwright")).unwrap();
     // The team's own guard, with a test.
-    let rule = json!({"type": "rule", "name": "no-force-push", "decision": "deny", "reason": "no", "when": {"commands": ["git push --force*"]}});
+    let rule = json!({"type": "rule", "name": "no-destroy", "decision": "deny", "reason": "no", "when": {"commands": ["terraform destroy*"]}});
     sandbox.write(".hookwright/hooks.json", json!({"hooks": {"BeforeTool": [{"hooks": [rule]}]}}).to_string());
     let case = "[[case]]\nname = \"no\"\nevent = \"BeforeTool\"\ntool = \"run_shell_command\"\n\
-                args = { command = \"git push --force\" }\n[case.expect]\ndecision = \"deny\"\n";
+                args = { command = \"terraform destroy\" }\n[case.expect]\ndecision = \"deny\"\n";
     sandbox.write(".hookwright/own.hooktest.toml", case);
     let git =
         run_script(&sandbox, &["-e"], "git init -q; git config user.name t; git config user.email t@example.com", "");
@@ -98,7 +98,9 @@ fn the_steps_of_the_page_work() {
     let shell = blocks(&page, "sh");
     assert_eq!(shell.len(), 2, "{shell:?}");
     // Claude Code and Codex have not accepted the project's entries, so the setup is not proven; the commit is made.
-    let first = run_script(&sandbox, &[], &shell[0], "y\n").expect_exit_code(0);
+    // The tests of the standard pack are run elsewhere, and take long.
+    let without_pack = shell[0].replace("setup --project", "setup --project --no-pack");
+    let first = run_script(&sandbox, &[], &without_pack, "y\n").expect_exit_code(0);
     assert!(first.stdout.contains("no: not trusted by it"), "{first:?}");
     let tracked = run_script(&sandbox, &["-e"], "git ls-files", "").expect_exit_code(0);
     for file in [".hookwright/hooks.json", ".claude/settings.json", ".codex/hooks.json"] {
