@@ -75,8 +75,13 @@ fn waits_for_a_thread_when_asked_to() {
     if !should_hang("waits_for_a_thread_when_asked_to") {
         return;
     }
-    let (_sender, receiver) = std::sync::mpsc::channel::<()>();
-    let _ = std::thread::spawn(move || receiver.recv_in_time()).join_in_time();
+    // A wait with a deadline of its own would end at the same time.
+    let _: std::thread::Result<()> = std::thread::spawn(|| {
+        loop {
+            std::thread::park();
+        }
+    })
+    .join_in_time();
 }
 
 #[test]
