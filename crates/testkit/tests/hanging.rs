@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::{ProgramRun, deadline, finish, fs, is_running, wait_until, watchdog};
@@ -76,12 +77,7 @@ fn waits_for_a_thread_when_asked_to() {
         return;
     }
     // A wait with a deadline of its own would end at the same time.
-    let _: std::thread::Result<()> = std::thread::spawn(|| {
-        loop {
-            std::thread::park();
-        }
-    })
-    .join_in_time();
+    let _ = std::thread::spawn(|| std::thread::sleep(Duration::from_secs(1000))).join_in_time();
 }
 
 #[test]
