@@ -149,10 +149,18 @@ fn in_lines_control_c_gives_up_a_question_then_warns_and_then_leaves() {
     terminal.wait_for_new_text(COMPOSER);
     terminal.keys("/auth\r").wait_for_new_text("Answer with a number or a name");
     terminal.keys("\x03").wait_for_new_text("left as it is");
+    // Before the prompt is there again, Ctrl-C ends the turn.
+    let wait_for_prompt = |terminal: &mut TestTerminal, answer: &str| {
+        hookwright_testkit::wait_until("the prompt is there again", || {
+            terminal.everything().rsplit(answer).next().is_some_and(|rest| rest.contains(COMPOSER))
+        });
+    };
     terminal.keys("say still here\r").wait_for_new_text("\nstill here");
+    wait_for_prompt(&mut terminal, "\nstill here");
     terminal.keys("\x03").wait_for_new_text("Press Ctrl+C again to exit");
     // Going on cancels the first Ctrl-C.
     terminal.keys("say and still\r").wait_for_new_text("\nand still");
+    wait_for_prompt(&mut terminal, "\nand still");
     terminal.keys("\x03");
     hookwright_testkit::wait_until("it is said again", || {
         terminal.everything().matches("Press Ctrl+C again to exit").count() == 2
