@@ -7,6 +7,7 @@ use hookwright_hooks::{
     Event, EventKind, HookEngine, HookInput, HookMessage, Observer, Outcome, PathResolver, RunContext, RunReport,
     RunStart,
 };
+use hookwright_journal::Recorder;
 use hookwright_model::{GenerationConfig, ToolDeclaration};
 use hookwright_tools::mcp::McpServerSet;
 use hookwright_tools::{ToolContext, ToolSet, Toolbox};
@@ -75,6 +76,8 @@ pub struct Services {
     pub compression_threshold: f64,
     /// The number of tokens at which the history is compressed, if that is lower.
     pub compression_target: Option<u32>,
+    /// The record of what hooks decide, if it is kept.
+    pub journal: Option<Arc<Recorder>>,
     /// The launcher of confined commands; without one, what should run confined needs approval.
     pub confiner: Option<Arc<dyn ConfinementLauncher>>,
 }

@@ -58,6 +58,22 @@ impl Aspect {
         Aspect::Privileged,
         Aspect::Flows,
     ];
+
+    /// The name of the list in `effects`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Aspect::Commands => "commands",
+            Aspect::Reads => "reads",
+            Aspect::Writes => "writes",
+            Aspect::Deletes => "deletes",
+            Aspect::Network => "network",
+            Aspect::Repository => "repository",
+            Aspect::Services => "services",
+            Aspect::Processes => "processes",
+            Aspect::Privileged => "privileged",
+            Aspect::Flows => "flows",
+        }
+    }
 }
 
 impl Access {

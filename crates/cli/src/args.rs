@@ -7,6 +7,7 @@ mod config;
 mod effects;
 mod extensions;
 mod hooks;
+mod journal;
 mod mcp;
 mod policy;
 mod run;
@@ -31,6 +32,7 @@ pub(crate) use hooks::{
     HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookTestArgs, HooksCommand,
     ScriptLanguage,
 };
+pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput};
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
 pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};
@@ -109,6 +111,8 @@ pub(crate) enum CliCommand {
     /// Install, update, list, write and manage extensions.
     #[command(alias = "extension")]
     Extensions(ProjectCommand<ExtensionsCommand>),
+    /// The record of what hooks decided: list, query, count, check, sign, export and forget.
+    Journal(ProjectCommand<JournalCommand>),
     /// List, check and explain policies: rules that allow a tool, deny it or make it ask the user.
     Policy(ProjectCommand<PolicyCommand>),
     /// Show what a shell command would do, step by step, without running it, and why something is unsure.

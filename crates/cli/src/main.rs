@@ -20,8 +20,8 @@ use tracing::level_filters::LevelFilter;
 
 use args::typo_guard;
 use commands::{
-    agents, checkpoints, completions, config, effects, extensions, hooks, man, mcp, policy, run, session_list, skills,
-    subagents,
+    agents, checkpoints, completions, config, effects, extensions, hooks, journal, man, mcp, policy, run, session_list,
+    skills, subagents,
 };
 use frontend::{demo, headless, tui};
 use output::error_report;
@@ -105,6 +105,7 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Hooks(hooks)) => hooks::run(hooks, world),
         Some(args::CliCommand::Extensions(extensions)) => extensions::run(extensions, &world),
         Some(args::CliCommand::Bridge(bridge)) => Ok(bridge::run(&bridge, ProcessEnv::from_process)),
+        Some(args::CliCommand::Journal(journal)) => journal::run(&journal, &world),
         Some(args::CliCommand::Policy(policy)) => policy::run(&policy, &world),
         Some(args::CliCommand::Effects(effects)) => effects::run(&effects, &world),
         // Only reached with an option before the command, when threads run already.

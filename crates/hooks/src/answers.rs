@@ -37,6 +37,18 @@ pub enum Decision {
     Deny,
 }
 
+impl Decision {
+    /// The decision as a word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Confine => "confine",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
 /// One hook's answer.
 ///
 /// The default answer has no objection and changes nothing.
@@ -199,6 +211,20 @@ pub enum FailureCause {
     Resource,
     /// The JSON answer was truncated at the output limit before a decision could be read.
     Truncated,
+}
+
+impl FailureCause {
+    /// The cause as a word, as `onError` spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureCause::Timeout => "timeout",
+            FailureCause::Exit => "exit",
+            FailureCause::Spawn => "spawn",
+            FailureCause::Output => "output",
+            FailureCause::Resource => "resource",
+            FailureCause::Truncated => "truncated",
+        }
+    }
 }
 
 /// A problem with a hook's run, reported to the user.
@@ -368,6 +394,15 @@ pub(crate) fn strip_decision(reading: &mut ParsedAnswer) {
     }
     let (system_message, suppress_output) = (answer.system_message, answer.suppress_output);
     reading.answer = Answer { system_message, suppress_output, ..Answer::default() };
+}
+
+/// Takes the answer of a hook in shadow. What is left decides nothing and says nothing; the hook's wish to keep its
+/// input out of records stands.
+pub(crate) fn take_shadow_answer(reading: &mut ParsedAnswer) -> Answer {
+    let answer = std::mem::take(&mut reading.answer);
+    let hides = answer.suppress_output || answer.redact_input;
+    reading.answer = Answer { suppress_output: hides, ..Answer::default() };
+    answer
 }
 
 /// Reads a truncated JSON answer: its decision counts if no change that it requested is lost.

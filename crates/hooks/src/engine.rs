@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -19,15 +20,15 @@ use crate::dialect::claude::AgentScope;
 use crate::doubt::Enforcement;
 use crate::effects::SHELL_TOOL;
 use crate::event::chunks::ChunkGranularity;
-use crate::event::input::{AnyEvent, Event, Session, with_event};
+use crate::event::input::{AnyEvent, Event, HookInput, Session, with_event};
 use crate::event::{EventKind, MatcherSubject};
 use crate::guards::UnarmedGuard;
 use crate::guards::trust_gate::TrustGate;
 use crate::hook::{Action, Hook, RunCondition, Source, WorkerAction};
 use crate::matching::mcp_names::McpToolName;
 use crate::registry::{HookState, Registry, SwitchError};
-use crate::running::dispatch::{BackgroundRuns, EventDispatch, HookRun, resolve_session_and_effects};
-use crate::running::observer::{EventId, Observer, RunContext};
+use crate::running::dispatch::{BackgroundRuns, EventDispatch, EventRuns, HookRun, resolve_session_and_effects};
+use crate::running::observer::{EventId, EventReport, Observer, RunContext};
 use crate::running::plan::{Plan, Planner};
 use crate::running::readiness::ReadinessError;
 use crate::running::session_dir::{SessionDir, SessionSnapshot};
@@ -182,6 +183,7 @@ impl HookEngine {
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
         let Some(plan) = self.plan_for_event(event) else { return build_outcome::<E>(Vec::new()) };
+        let started = Instant::now();
         let (session, effects) =
             resolve_session_and_effects(event, context, self.session_dir(), self.user_home::<E>()).await;
         let Some(dispatch) = self.prepare_dispatch(plan, event, context, cancel, session) else {
@@ -190,9 +192,11 @@ impl HookEngine {
         let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
         let enforced = dispatch.enforced_confinements(effects.as_ref());
         let enforced_if_changed = dispatch.enforced_confinements(None);
-        let mut outcome = build_outcome::<E>(dispatch.run(event, effects).instrument(span).await);
+        let EventRuns { runs, input, is_withheld } = dispatch.run(event, effects).instrument(span).await;
+        let mut outcome = build_outcome::<E>(runs);
         let is_changed = outcome.merged.answer.tool_input.is_some();
         outcome.merged.enforced = if is_changed { enforced_if_changed } else { enforced };
+        report_event(&dispatch, event, &input, is_withheld, &outcome, started);
         outcome
     }
 
@@ -210,10 +214,14 @@ impl HookEngine {
         let mut dispatch =
             self.prepare_dispatch(self.plan_for_event(&event)?, &event, context, cancel, home.assumed_snapshot())?;
         let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
+        let started = Instant::now();
         let run = async move {
             let (session, effects) = resolve_session_and_effects(&event, &of, home, user_home).await;
             dispatch.session = Arc::new(session);
-            build_outcome::<E>(dispatch.run(&event, effects).await)
+            let EventRuns { runs, input, is_withheld } = dispatch.run(&event, effects).await;
+            let outcome = build_outcome::<E>(runs);
+            report_event(&dispatch, &event, &input, is_withheld, &outcome, started);
+            outcome
         };
         Some(run.instrument(span))
     }
@@ -508,6 +516,30 @@ impl HookEngine {
     fn planner(&self) -> Arc<Planner> {
         self.shared.planner.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// Notifies the observers that the hooks of an event have ended. If no hook ran, there is nothing to report.
+fn report_event<E: Event>(
+    dispatch: &EventDispatch,
+    event: &E,
+    input: &HookInput,
+    is_withheld: bool,
+    outcome: &Outcome<E::Verdict>,
+    started: Instant,
+) {
+    if outcome.runs.is_empty() {
+        return;
+    }
+    let report = EventReport {
+        subject: event.subject(),
+        input,
+        is_withheld,
+        runs: &outcome.runs,
+        merged: &outcome.merged,
+        duration: started.elapsed(),
+        ..dispatch.event_report()
+    };
+    dispatch.observers.iter().for_each(|observer| observer.event_finished(&report));
 }
 
 /// Merges the answers of the hooks that ran into the event's outcome.

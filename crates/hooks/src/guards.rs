@@ -72,6 +72,9 @@ pub enum UnarmedReason {
     /// The settings of this source disable the guard.
     #[error("the {0} settings switch it off")]
     Disabled(Source),
+    /// The guard is in shadow: it decides nothing.
+    #[error("it is in shadow, so that it decides nothing")]
+    Shadow,
     /// The matcher matches no known tool or value.
     #[error("its matcher `{0}` matches nothing that is known")]
     NeverMatches(String),
@@ -103,6 +106,7 @@ impl UnarmedReason {
             UnarmedReason::Inert(_) => "inert",
             UnarmedReason::Untrusted(_) => "held",
             UnarmedReason::Disabled(_) => "disabled",
+            UnarmedReason::Shadow => "shadow",
             UnarmedReason::NeverMatches(_) => "never_matches",
             UnarmedReason::Broken(_) => "broken",
             UnarmedReason::Missing(_) => "missing",
@@ -121,6 +125,7 @@ impl UnarmedReason {
             UnarmedReason::Disabled(_) => {
                 "run: hookwright hooks enable NAME; or take it out of the settings".to_owned()
             }
+            UnarmedReason::Shadow => "run: hookwright hooks arm NAME".to_owned(),
             UnarmedReason::NeverMatches(_) => "correct its matcher; hookwright hooks validate says more".to_owned(),
             UnarmedReason::Broken(_) => "correct its declaration; hookwright hooks validate says more".to_owned(),
             UnarmedReason::Missing(_) => "add the hook, or take its name out of `hooksConfig.required`".to_owned(),
@@ -237,6 +242,7 @@ fn unarmed_reason(hook: &Hook, state: &HookState) -> Option<UnarmedReason> {
         HookState::Untrusted { why } => Some(UnarmedReason::Untrusted(why.clone())),
         HookState::Disabled { .. } => Some(UnarmedReason::Disabled(hook.source.clone())),
         HookState::SwitchedOff { by } => Some(UnarmedReason::Disabled(by.clone())),
+        HookState::Enabled if hook.is_shadow() => Some(UnarmedReason::Shadow),
         HookState::Enabled if !hook.can_match() => {
             Some(UnarmedReason::NeverMatches(hook.matcher_text.clone().unwrap_or_default()))
         }

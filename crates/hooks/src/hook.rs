@@ -58,6 +58,8 @@ pub enum HookRole {
     Ordinary,
     /// A background hook: its event does not wait for it, and it decides nothing.
     Background,
+    /// A hook in shadow (`"mode": "shadow"`): it is asked, its answer is recorded, and it decides nothing.
+    Shadow,
     /// A guard: every failure of it denies, whatever `onError` says.
     Guard,
 }
@@ -171,6 +173,11 @@ impl Hook {
         self.role == HookRole::Background && !self.required
     }
 
+    /// Whether the hook's answer is recorded and decides nothing. A required hook in shadow is a guard that is not armed.
+    pub fn is_shadow(&self) -> bool {
+        self.role == HookRole::Shadow
+    }
+
     /// Whether only its own layer may disable the hook.
     pub fn is_protected(&self) -> bool {
         self.locked || self.is_guard()
@@ -220,7 +227,9 @@ impl Hook {
     pub fn enforced_confinement(&self) -> Option<ConfinementProfile> {
         let denies = matches!(&self.action, Action::Rule(rule) if rule.decision == Decision::Deny);
         match &*self.when {
-            [when] if denies && self.is_guard() && self.run_condition == RunCondition::default() => {
+            [when]
+                if denies && self.is_guard() && !self.is_shadow() && self.run_condition == RunCondition::default() =>
+            {
                 when.exact_confinement()
             }
             _ => None,
@@ -258,6 +267,7 @@ impl Hook {
     /// rule with `only` approves.
     pub fn can_use(&self, power: HookCapability) -> bool {
         match (&self.action, power) {
+            _ if self.is_shadow() => false,
             (Action::Rule(rule), HookCapability::Approve) => rule.only.is_some(),
             (_, HookCapability::Approve) => false,
             (Action::Rule(rule), HookCapability::Deny) => rule.decision == Decision::Deny,

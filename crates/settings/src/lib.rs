@@ -58,9 +58,9 @@ pub use process_env::ProcessEnv;
 pub use project_contents::{ContentChange, ProjectContent, record_project_contents};
 pub use secrets::{GEMINI_KEY_VARIABLES, OPENAI_KEY_VARIABLE, Secrets, is_secret_name};
 pub use settings::{
-    ApprovalMode, ContextSettings, GeneralSettings, HookReviewMode, IneffectiveSetting, KnownSetting, McpSettings,
-    ModelPrice, ModelSettings, NotificationMode, OtlpProtocol, SecuritySettings, Settings, ShellCommandSettings,
-    SkillSettings, TelemetrySettings, TelemetryTarget, ToolSettings, UiSettings, known_setting, known_settings,
-    overlay,
+    ApprovalMode, ContextSettings, GeneralSettings, HookReviewMode, IneffectiveSetting, JournalSettings, KnownSetting,
+    McpSettings, ModelPrice, ModelSettings, NotificationMode, OtlpProtocol, SecuritySettings, Settings,
+    ShellCommandSettings, SkillSettings, TelemetrySettings, TelemetryTarget, ToolSettings, UiSettings, known_setting,
+    known_settings, overlay,
 };
 pub use trust::{FolderTrust, HookFinding, HookTrustReview, TrustSource};

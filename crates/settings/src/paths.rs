@@ -48,8 +48,8 @@ pub struct ConfigPaths {
     pub user_commands: PathBuf,
     /// The program's log file, if the user wants one.
     pub log: PathBuf,
-    /// Log of the bridge's requests from other agents and its answers.
-    pub bridge_trace: PathBuf,
+    /// Directory of the record of what hooks decide.
+    pub journal: PathBuf,
     /// File that lists temporary files of running writes, for cleaning up after a killed process.
     pub drafts: PathBuf,
     /// An empty directory, as working directory for hooks in a folder that is not trusted.
@@ -78,7 +78,7 @@ impl ConfigPaths {
             extensions: user_dir.join("extensions"),
             user_commands: user_dir.join("commands"),
             log: user_dir.join("hookwright").join("logs").join("hookwright.log"),
-            bridge_trace: user_dir.join("hookwright").join("bridge").join("trace.jsonl"),
+            journal: user_dir.join("hookwright").join("journal"),
             drafts: user_dir.join("hookwright").join("drafts"),
             neutral_dir: user_dir.join("hookwright").join("neutral"),
             user_dir,

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use hookwright_hooks::{AfterTool, AfterToolVerdict, EventKind};
+use hookwright_journal::{CallEntry, CallResult as JournalCallResult};
 use hookwright_model::{FunctionCall, Part};
 use hookwright_tools::{ResultContent, ResultPart, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 use serde_json::{Map, Value};
 
-use super::{CallProgress, CallResult, ToolInvocation, TurnControl, has_hooks_for};
+use super::{CallProgress, CallResult, ToolInvocation, TurnControl, USER_DENIAL_PREFIX, has_hooks_for};
 use crate::event::{AgentEvent, CallError, ToolEnd};
 use crate::translate::{escape_hook_marker, hook_context};
 
@@ -108,6 +109,7 @@ impl ToolInvocation<'_> {
         let error = result.error.as_ref().map(|failure| failure.message.as_str());
         tracing::debug!(ms = finished.duration.as_millis(), error, "the call is over");
         let error = result.error.as_ref();
+        self.record_call_end(finished);
         self.send_visible(|name| {
             AgentEvent::ToolFinished(Box::new(ToolEnd {
                 call_id: self.id.clone(),
@@ -124,6 +126,38 @@ impl ToolInvocation<'_> {
                 prompt_id: self.scope.prompt_id(),
             }))
         });
+    }
+
+    /// Puts on record what became of a call that hooks have seen.
+    fn record_call_end(&self, finished: &CompletedCall) {
+        let Some(journal) = &self.services.journal else { return };
+        let error = finished.result.error.as_ref();
+        let is_user_denial = |message: &str| message.starts_with(USER_DENIAL_PREFIX);
+        let (result, refused_by) = match error {
+            None => (JournalCallResult::Ran, None),
+            Some(failure) => match failure.kind {
+                ToolErrorKind::Cancelled => (JournalCallResult::Cancelled, None),
+                ToolErrorKind::PolicyViolation => (JournalCallResult::Refused, Some("hook or policy")),
+                ToolErrorKind::StopExecution => (JournalCallResult::Refused, Some("hook")),
+                _ if is_user_denial(&failure.message) => (JournalCallResult::Refused, Some("user")),
+                _ => (JournalCallResult::Failed, None),
+            },
+        };
+        let session = self.services.hooks.session();
+        let entry = CallEntry {
+            agent: journal.source().agent.clone(),
+            project: session.project_dir.to_string_lossy().into_owned(),
+            session: session.id.clone(),
+            turn: self.scope.turn_id.as_deref().map(str::to_owned),
+            call: self.id.clone(),
+            tool: self.name.clone(),
+            result,
+            refused_by: refused_by.map(str::to_owned),
+            exit_code: None,
+            ms: (finished.duration.as_secs_f64() * 1e6).round() / 1e3,
+        };
+        let is_told = self.unrecorded_args.is_none() && self.redacted_args.is_none();
+        journal.record_call(entry, error.filter(|_| is_told).map(|failure| failure.message.as_str()));
     }
 
     /// Returns the result for the model, under the name and identifier of its request.

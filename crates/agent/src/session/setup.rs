@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{Hook, HookCapability, HookEngine, HookEngineBuilder, HookState, Registry, UnarmedGuard};
+use hookwright_journal::{EventSource, Recorder};
 use hookwright_model::{Content, GenerationConfig, Provider};
 use hookwright_settings::skills::{self, Skills};
 use hookwright_settings::{ApprovalMode, LoadedConfig, ModelConnection, Secrets, ShellCommandSettings};
@@ -68,7 +69,8 @@ pub(super) fn prepare_agent(
         }
     };
     let session = engine_session(loaded, &session_id, transcript.path());
-    let hooks = build_engine(options, loaded, session, &guards, &events);
+    let journal = session_recorder(loaded);
+    let hooks = build_engine(options, loaded, session, &guards, &events, journal.clone());
     let tool_context = tool_context(options, loaded)?;
     guards.arm(loaded, &hooks.registry(), &tool_context.process_groups);
     let skills = Arc::new(skills::discover(loaded));
@@ -126,6 +128,7 @@ pub(super) fn prepare_agent(
         budget: RequestBudget::new(loaded.settings.model.max_session_turns, loaded.settings.model.max_prompt_turns),
         compression_threshold: loaded.settings.model.compression_threshold,
         compression_target: loaded.settings.model.compression_target,
+        journal,
         confiner: options.confiner.clone(),
         model: Arc::new(model),
     };
@@ -135,6 +138,13 @@ pub(super) fn prepare_agent(
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
     let agent = Agent::new(services, model_name, system, transcript, history);
     Ok(PreparedAgent { agent, start_source: source, skills, connection, warnings })
+}
+
+/// Returns the recorder of what hooks decide, unless the user wants no record.
+fn session_recorder(loaded: &LoadedConfig) -> Option<Arc<Recorder>> {
+    let source = EventSource { agent: "hookwright".to_owned(), version: Some(env!("CARGO_PKG_VERSION").to_owned()) };
+    let opener = hookwright_journal::opener(loaded)?;
+    Some(Arc::new(Recorder::new(source, opener)))
 }
 
 /// Returns the store of the rules that the user allowed permanently.
@@ -232,13 +242,17 @@ fn build_engine(
     session: hookwright_hooks::Session,
     guards: &Arc<TamperWatch>,
     events: &EventSender,
+    journal: Option<Arc<Recorder>>,
 ) -> HookEngine {
     let mut registry = effective_registry(options, loaded);
     guards.stand_ins().into_iter().for_each(|hook| registry.add(hook));
-    engine_builder_with(registry, options, loaded, session)
+    let builder = engine_builder_with(registry, options, loaded, session)
         .observer(Arc::new(HookEventForwarder(events.clone())))
-        .trust_gate(guards.clone())
-        .build()
+        .trust_gate(guards.clone());
+    match journal {
+        Some(journal) => builder.observer(journal).build(),
+        None => builder.build(),
+    }
 }
 
 /// Returns the builder of the hook engine for this configuration.

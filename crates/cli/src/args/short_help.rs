@@ -26,6 +26,7 @@ Write hooks:
   effects      show what a shell command would do, without running it
   run          run a command that may change, read and reach only what you allow
   policy       rules on which tools run, are denied or ask
+  journal      what hooks decided: query, stats, verify, seal, export, forget
 
 Use the agent:
   hookwright [OPTIONS] [PROMPT]   -p TEXT: answer one prompt     -i TEXT: begin with one

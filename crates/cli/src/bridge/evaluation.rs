@@ -10,7 +10,7 @@ use hookwright_agent::session::unarmed_in;
 use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostSession, HostVerdict, Ruling, ToolRecognition};
 use hookwright_hooks::{
     AgentHost, AnyEvent, EventKind, FailureAction, Hook, HookCapability, HookEngine, HookState, MergedAnswer,
-    OnUnknown, Outcome, Registry, RunContext, RunLimits, RunReport, Session, Source, SubAgent, UnarmedGuard,
+    OnUnknown, Outcome, Registry, RunContext, RunLimits, Session, Source, SubAgent, UnarmedGuard,
 };
 use hookwright_settings::{
     LoadOptions, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load, record_guards,
@@ -18,7 +18,7 @@ use hookwright_settings::{
 use tokio_util::sync::CancellationToken;
 
 use super::confinement::confine_calls;
-use super::trace::BridgeTraceLine;
+use super::record::{BridgeRecord, EventCollector};
 use crate::commands::run::launcher;
 
 use super::{BridgeReply, BridgeRequest, project_root, refusal};
@@ -41,16 +41,18 @@ pub(super) fn evaluate_event(call: &BridgeRequest<'_>, host_event: &HostEvent) -
     let mut reply = evaluate_in_project(call, host_event, &loaded, HookSelection::All);
     if host_event.is_gate() {
         for outer in outer_projects(call, &host_event.session, &loaded) {
-            if reply.trace_line.ruling >= Ruling::Deny {
+            if reply.record.ruling >= Ruling::Deny {
                 break;
             }
-            let judged = evaluate_in_project(call, host_event, &outer, HookSelection::ProjectGuards);
-            if judged.trace_line.ruling > reply.trace_line.ruling {
-                reply = judged;
+            let mut judged = evaluate_in_project(call, host_event, &outer, HookSelection::ProjectGuards);
+            if judged.record.ruling > reply.record.ruling {
+                std::mem::swap(&mut reply, &mut judged);
             }
+            reply.record.add_engine_events(judged.record.take_engine_events());
         }
     }
-    reply.trace_line.add_event(host_event);
+    reply.record.use_settings(&loaded);
+    reply.record.add_event(host_event);
     reply
 }
 
@@ -72,7 +74,8 @@ fn evaluate_in_project(
     selection: HookSelection,
 ) -> BridgeReply {
     let deadline = call.deadline(host_event.info);
-    let engine = build_engine(host_event, loaded, deadline, selection);
+    let collector = EventCollector::new(host_event);
+    let engine = build_engine(host_event, loaded, deadline, selection, collector.clone());
     if is_refusable(host_event)
         && let Some(words) = unguarded_reason(&engine, loaded, host_event)
     {
@@ -91,7 +94,11 @@ fn evaluate_in_project(
     };
     let outcomes = match outcomes {
         Ok(outcomes) => outcomes,
-        Err(words) => return refusal(call, host_event.info, words),
+        Err(words) => {
+            let mut reply = refusal(call, host_event.info, words);
+            reply.record.add_engine_events(collector.take());
+            return reply;
+        }
     };
     let mut merged: Vec<MergedAnswer> = outcomes.iter().map(|outcome| outcome.merged.clone()).collect();
     let is_confined = confine_calls(host_event, loaded, call.world, selection, &mut merged);
@@ -101,19 +108,18 @@ fn evaluate_in_project(
     }
     let mut verdict = if verdict.ruling == Ruling::Pass { merged_verdict } else { verdict };
     let left_out = untrusted_hook_notes(host_event, loaded, verdict.ruling);
-    let mut line = BridgeTraceLine::new(verdict.ruling, verdict.reason.clone());
-    line.add_untrusted_hooks(&left_out);
+    let mut record = BridgeRecord::new(verdict.ruling, verdict.reason.clone());
+    record.add_untrusted_hooks(&left_out);
+    record.add_engine_events(collector.take());
     if is_confined {
         let profiles = merged.iter().flat_map(|one| one.confinements.iter().chain(&one.enforced));
-        line.add_confinement(&profiles.flat_map(|one| one.profile.limits()).collect::<Vec<_>>());
+        record.add_confinement(profiles.flat_map(|one| one.profile.limits()).collect());
     }
     let is_shown = host_event.is_gate() || host_event.kind() == Some(EventKind::SessionStart);
     for words in left_out.iter().filter(|_| is_shown) {
         let message = verdict.message.get_or_insert_default();
         *message = if message.is_empty() { words.clone() } else { format!("{message}\n{words}") };
     }
-    let runs: Vec<&RunReport> = outcomes.iter().flat_map(|outcome| &outcome.runs).collect();
-    line.add_runs(&runs);
     let mut written = call.host.dialect().write_response(host_event, &verdict);
     let warnings: Vec<String> = outcomes
         .iter()
@@ -124,7 +130,7 @@ fn evaluate_in_project(
     if written.stderr.is_empty() {
         written.stderr = warnings.join("\n");
     }
-    BridgeReply { response: written, trace_line: line }
+    BridgeReply { response: written, record }
 }
 
 /// Builds an engine as a session has it, with timeouts that end before the agent stops waiting.
@@ -133,6 +139,7 @@ fn build_engine(
     loaded: &LoadedConfig,
     deadline: Instant,
     selection: HookSelection,
+    collector: Arc<EventCollector>,
 ) -> HookEngine {
     let mut registry = loaded.registry.clone();
     let is_asked = |hook: &Hook| match selection {
@@ -157,7 +164,7 @@ fn build_engine(
     };
     let limits = RunLimits { kill_grace_period: HOOK_KILL_GRACE_PERIOD, ..RunLimits::default() };
     let builder = HookEngine::builder(registry).session(session).exec_envs(loaded.hook_exec_envs()).limits(limits);
-    let builder = builder.confinement_launcher(launcher(&loaded.process_env));
+    let builder = builder.confinement_launcher(launcher(&loaded.process_env)).observer(collector);
     match UntrustedChanges::gate_for(loaded) {
         Some(gate) => builder.trust_gate(gate).build(),
         None => builder.build(),
@@ -257,7 +264,7 @@ fn evaluate_unknown_event(call: &BridgeRequest<'_>, host_event: &HostEvent, regi
         return refusal(call, None, words);
     }
     let written = call.host.dialect().write_response(host_event, &HostVerdict::default());
-    BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, "unknown event".to_owned()) }
+    BridgeReply { response: written, record: BridgeRecord::new(Ruling::Pass, "unknown event".to_owned()) }
 }
 
 /// Returns the refusal of a tool call that is not understood.

@@ -4,14 +4,14 @@
 //! Whatever goes wrong, an event that can be refused is refused, with a reason, wherever a guard is or could be
 //! concerned. The evaluation has its own thread; the thread that started it keeps the deadline, and refuses where the
 //! evaluation has not ended by then. `hookwright-bridge` has the dialects; the steps here are `stdin` → `delegation` →
-//! `project_root` → `evaluation` → the answer, and a line of the `trace`.
+//! `project_root` → `evaluation` → the answer, and a line of the journal (`record`).
 
 mod confinement;
 mod delegation;
 mod evaluation;
 mod project_root;
+pub(crate) mod record;
 mod stdin;
-mod trace;
 mod trial;
 
 use std::io::Write;
@@ -23,11 +23,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostResponse, PayloadError, Ruling, ToolRecognition, payload};
-use hookwright_settings::{ConfigPaths, ProcessEnv};
+use hookwright_settings::ProcessEnv;
 
 use crate::args::BridgeArgs;
 use crate::{exit, output, runtime};
-use trace::BridgeTraceLine;
+use record::BridgeRecord;
 use trial::TrialMode;
 
 /// One call of the bridge.
@@ -72,14 +72,14 @@ impl BridgeRequest<'_> {
     }
 }
 
-/// The answer to the agent, and the line for the trace.
+/// The answer to the agent, and what goes on record.
 pub(crate) struct BridgeReply {
     pub(crate) response: HostResponse,
-    pub(crate) trace_line: BridgeTraceLine,
+    pub(crate) record: BridgeRecord,
 }
 
-/// How long writing the trace line may take after the answer.
-const TRACE_TIMEOUT: Duration = Duration::from_millis(100);
+/// How long writing to the journal may take after the answer.
+const RECORD_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Answers one event; returns the exit code.
 ///
@@ -103,8 +103,8 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
     let left = || limit.saturating_duration_since(Instant::now());
     match answers.recv_timeout(left()) {
         Ok(code) => {
-            // The other thread is writing its trace line.
-            let _ = answers.recv_timeout(left().max(TRACE_TIMEOUT));
+            // The other thread is writing to the journal.
+            let _ = answers.recv_timeout(left().max(RECORD_TIMEOUT));
             code
         }
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if progress.claim() => {
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
             refuse_unfinished(args, progress, started, words)
         }
         // The other thread is printing the answer, or failed to.
-        Err(_) => answers.recv_timeout(TRACE_TIMEOUT).unwrap_or(exit::DENIED),
+        Err(_) => answers.recv_timeout(RECORD_TIMEOUT).unwrap_or(exit::DENIED),
     }
 }
 
@@ -156,7 +156,7 @@ fn answer_event(
     }
     let _ = answered.send(print_response(&reply.response));
     if call.trial.is_none() {
-        trace::append_line(&ConfigPaths::new(world), &call, reply);
+        record::write(&call, reply);
     }
 }
 
@@ -166,21 +166,17 @@ fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, s
     let written = args.agent.dialect().write_refusal(args.agent, row, &words);
     let code = print_response(&written);
     let (kept, is_kept) = channel::<()>();
-    // The disk may be what the evaluation waits for, so the trace line is written on a thread too.
+    // The disk may be what the evaluation waits for, so the line is written on a thread too.
     let keep = move || {
         let world = ProcessEnv::from_process();
         let (host, entry_event, host_timeout) = (args.agent, args.event.as_deref(), args.deadline);
         let progress = &progress;
         let call = BridgeRequest { host, entry_event, world: &world, started, host_timeout, progress, trial: None };
-        trace::append_line(
-            &ConfigPaths::new(&world),
-            &call,
-            BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Deny, words) },
-        );
+        record::write(&call, BridgeReply { response: written, record: BridgeRecord::new(Ruling::Deny, words) });
         drop(kept);
     };
     if thread::Builder::new().stack_size(runtime::STACK_BYTES).spawn(keep).is_ok() {
-        let _ = is_kept.recv_timeout(TRACE_TIMEOUT);
+        let _ = is_kept.recv_timeout(RECORD_TIMEOUT);
     }
     code
 }
@@ -194,7 +190,7 @@ fn answer_call(call: &BridgeRequest<'_>) -> BridgeReply {
     };
     confinement::unwrap_commands(&mut payload, call.world);
     if let Some(other) = delegation::delegate_host(call, &payload) {
-        return BridgeReply { response: HostResponse::default(), trace_line: BridgeTraceLine::delegated(other) };
+        return BridgeReply { response: HostResponse::default(), record: BridgeRecord::delegated(other) };
     }
     match call.host.dialect().parse_event(call.host, payload, call.entry_event) {
         Ok(host_event) => {
@@ -240,7 +236,7 @@ fn answer_unreadable(call: &BridgeRequest<'_>, error: &PayloadError) -> BridgeRe
                 .dialect()
                 .write_response(&unknown_host_event(call, row), &hookwright_bridge::HostVerdict::default());
             let written = HostResponse { stderr: words.clone(), ..written };
-            BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Pass, words) }
+            BridgeReply { response: written, record: BridgeRecord::new(Ruling::Pass, words) }
         }
     }
 }
@@ -261,7 +257,7 @@ fn unknown_host_event(call: &BridgeRequest<'_>, row: Option<&'static HostEventIn
 
 pub(crate) fn refusal(call: &BridgeRequest<'_>, row: Option<&HostEventInfo>, words: String) -> BridgeReply {
     let written = call.host.dialect().write_refusal(call.host, row, &words);
-    BridgeReply { response: written, trace_line: BridgeTraceLine::new(Ruling::Deny, words) }
+    BridgeReply { response: written, record: BridgeRecord::new(Ruling::Deny, words) }
 }
 
 /// Prints an answer. If that fails, the exit code refuses, as far as an exit code can.

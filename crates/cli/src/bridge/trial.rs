@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use hookwright_bridge::{HostEvent, HostVerdict, Ruling};
 use hookwright_hooks::EventKind;
-use hookwright_settings::ConfigPaths;
 use serde::Deserialize;
 
-use super::trace::{self, BridgeTraceLine};
+use super::record::{self, BridgeRecord};
 use super::{BridgeReply, BridgeRequest, refusal};
 
 /// The most of a trial's file that is read.
@@ -42,17 +41,17 @@ impl TrialMode {
 
     /// Records the decision about a tool call, and returns a refusal whatever it was.
     pub(super) fn record_and_refuse(&self, call: &BridgeRequest<'_>, reply: BridgeReply) -> BridgeReply {
-        if !reply.trace_line.is_about(EventKind::BeforeTool) && reply.trace_line.ruling == Ruling::Pass {
+        if !reply.record.is_about(EventKind::BeforeTool) && reply.record.ruling == Ruling::Pass {
             return reply;
         }
-        let is_refused = reply.trace_line.ruling >= Ruling::Deny;
+        let is_refused = reply.record.ruling >= Ruling::Deny;
         let response = reply.response.clone();
-        let line = trace::build_line(&ConfigPaths::new(call.world), call, reply);
+        let line = record::trial_line(call, reply);
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(&self.record);
         // A decision that is not recorded counts as none.
         let _ = opened.and_then(|mut file| writeln!(file, "{line}"));
         if is_refused {
-            return BridgeReply { response, trace_line: BridgeTraceLine::new(Ruling::Deny, String::new()) };
+            return BridgeReply { response, record: BridgeRecord::new(Ruling::Deny, String::new()) };
         }
         let row = call.progress.row.get().copied().or_else(|| call.entry_event_row());
         refusal(call, row, "this is a trial: no guard refused the call, so it is refused here".to_owned())
@@ -67,5 +66,5 @@ pub(super) fn is_tried(host_event: &HostEvent) -> bool {
 /// Lets an event pass that is not evaluated in a trial.
 pub(super) fn pass_untried(call: &BridgeRequest<'_>, host_event: &HostEvent) -> BridgeReply {
     let response = call.host.dialect().write_response(host_event, &HostVerdict::default());
-    BridgeReply { response, trace_line: BridgeTraceLine::new(Ruling::Pass, String::new()) }
+    BridgeReply { response, record: BridgeRecord::new(Ruling::Pass, String::new()) }
 }

@@ -3,7 +3,7 @@
 //! A line is appended with one write, so that lines of several processes do not mix.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -73,65 +73,10 @@ impl LogFile {
     }
 }
 
-/// Returns the paths of a log's files, oldest first, whether they exist or not.
-pub(crate) fn rotated_files(path: &Path) -> Vec<PathBuf> {
-    (1..MAX_LOG_FILES).rev().map(|number| numbered_path(path, number)).chain([path.to_owned()]).collect()
-}
-
 fn numbered_path(path: &Path, number: impl std::fmt::Display) -> PathBuf {
     let mut name = path.to_owned().into_os_string();
     name.push(format!(".{number}"));
     name.into()
-}
-
-/// Reads the lines that other processes append to a log, across rotations.
-pub(crate) struct LogFollower {
-    path: PathBuf,
-    file: Option<File>,
-    /// The beginning of a line whose end is not written yet.
-    partial_line: Vec<u8>,
-}
-
-impl LogFollower {
-    /// Starts at the log's present end.
-    ///
-    /// If there is no log yet, the follower waits for one.
-    pub(crate) fn from_end(path: &Path) -> LogFollower {
-        let file = File::open(path).ok().and_then(|mut file| file.seek(io::SeekFrom::End(0)).ok().map(|_| file));
-        LogFollower { path: path.to_owned(), file, partial_line: Vec::new() }
-    }
-
-    /// Returns the lines that were appended since the last call.
-    pub(crate) fn read_new_lines(&mut self) -> io::Result<Vec<String>> {
-        // The current file is opened first: lines written to the old file until then are read from the old one.
-        let current = File::open(&self.path).ok();
-        if let Some(file) = &mut self.file {
-            file.read_to_end(&mut self.partial_line)?;
-        }
-        if let Some(mut current) = current
-            && !self.file.as_ref().is_some_and(|file| is_same_file(file, &current))
-        {
-            current.read_to_end(&mut self.partial_line)?;
-            self.file = Some(current);
-        }
-        let end = self.partial_line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let whole: Vec<u8> = self.partial_line.drain(..end).collect();
-        Ok(String::from_utf8_lossy(&whole).lines().map(str::to_owned).collect())
-    }
-}
-
-#[cfg(unix)]
-fn is_same_file(one: &File, other: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let id = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino())).ok();
-    id(one).is_some() && id(one) == id(other)
-}
-
-#[cfg(not(unix))]
-fn is_same_file(one: &File, other: &File) -> bool {
-    // A rotated log is replaced by a new file, which is shorter.
-    let length = |file: &File| file.metadata().map(|meta| meta.len()).unwrap_or_default();
-    length(other) >= length(one)
 }
 
 fn open_for_append(path: &Path) -> io::Result<File> {
@@ -171,25 +116,6 @@ mod tests {
         other.write("b\n");
         assert_eq!(text(&path), "a\nb\n");
         assert_eq!(text(&one.numbered_path(1)), "long enough\n");
-    }
-
-    #[test]
-    fn a_follower_misses_nothing_when_a_file_is_rotated() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("x.log");
-        let mut follower = LogFollower::from_end(&path);
-        assert!(follower.read_new_lines().unwrap().is_empty(), "it is not there yet");
-        let log = LogFile::open_bounded(&path, 10).unwrap();
-        log.write("first\n");
-        assert_eq!(follower.read_new_lines().unwrap(), ["first"]);
-        log.write("half a ");
-        assert!(follower.read_new_lines().unwrap().is_empty());
-        log.write("line\n");
-        log.write("next\n");
-        assert_eq!(follower.read_new_lines().unwrap().concat(), "half a linenext");
-        let mut late = LogFollower::from_end(&path);
-        log.write("last\n");
-        assert_eq!(late.read_new_lines().unwrap(), ["last"]);
     }
 
     #[test]

@@ -26,7 +26,7 @@ use crate::running::invocation::{Invocation, join_command};
 use crate::suggestion::nearest_name;
 
 /// The keys that a hook may have.
-pub(super) const HOOK_KEYS: [&str; 35] = [
+pub(super) const HOOK_KEYS: [&str; 36] = [
     "type",
     "command",
     "args",
@@ -40,6 +40,7 @@ pub(super) const HOOK_KEYS: [&str; 35] = [
     "confine",
     "locked",
     "guard",
+    "mode",
     "enabled",
     "async",
     "shell",
@@ -620,7 +621,18 @@ fn read_role(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) ->
     let beside = read.read_boolean(object, "async").unwrap_or(false) || wakes;
     let guard = last_property(object, "guard").filter(|property| !matches!(property.value, Value::NullKeyword(_)));
     let guard = guard.filter(|_| read.read_boolean(object, "guard") != Some(false));
-    let Some(guard) = guard else { return if beside { HookRole::Background } else { HookRole::Ordinary } };
+    let is_shadow = read_shadow_mode(read, object);
+    let Some(guard) = guard else {
+        return match (is_shadow, beside) {
+            (true, _) => HookRole::Shadow,
+            (false, true) => HookRole::Background,
+            (false, false) => HookRole::Ordinary,
+        };
+    };
+    if is_shadow && let Some(property) = last_property(object, "mode") {
+        let wrong = read.error(&property.value, "a guard can't be in shadow; this one decides");
+        read.report(wrong.help("remove `mode`, or remove `guard` while you watch what it would do"));
+    }
     if beside && let Some(property) = last_property(object, if wakes { "asyncRewake" } else { "async" }) {
         let wrong = read.error(&property.value, "a guard can't run in the background; the event waits for this one");
         read.report(wrong.help("remove `async`"));
@@ -633,4 +645,19 @@ fn read_role(read: &mut NodeReader<'_>, kind: EventKind, object: &Object<'_>) ->
         read.report(wrong);
     }
     HookRole::Guard
+}
+
+/// Reads whether a hook is in shadow. A word that is not known leaves the hook as it is: it decides.
+fn read_shadow_mode(read: &mut NodeReader<'_>, object: &Object<'_>) -> bool {
+    let Some(property) = last_property(object, "mode") else { return false };
+    match &property.value {
+        Value::NullKeyword(_) => false,
+        Value::StringLit(word) if word.value == "shadow" => true,
+        Value::StringLit(word) if word.value == "active" => false,
+        other => {
+            let wrong = read.error(other, "`mode` should be \"shadow\" or \"active\"; this hook decides");
+            read.report(wrong.help("in \"shadow\", a hook is asked and recorded and decides nothing"));
+            false
+        }
+    }
 }

@@ -137,6 +137,15 @@ impl AnyEvent {
     pub fn subject(&self) -> Option<&str> {
         with_event!(self, event => event.subject())
     }
+
+    /// The event's own fields, without the model's request and the text so far, which are shared by many events.
+    pub fn fields(&self) -> Map<String, Value> {
+        let fields = with_event!(self, event => serde_json::to_value(event));
+        match fields {
+            Ok(Value::Object(fields)) => fields,
+            _ => Map::new(),
+        }
+    }
 }
 
 /// A session starts, is resumed or is cleared.

@@ -79,6 +79,7 @@ impl Hook {
             ("onDoubt", on_doubt.map(|on_doubt| on_doubt.as_str().to_owned()).unwrap_or_default()),
             ("confine", self.declared_confinement().map(|profile| profile.to_json().to_string()).unwrap_or_default()),
             ("chunks", chunks.map(|chunks| chunks.to_string()).unwrap_or_default()),
+            ("mode", if *role == HookRole::Shadow { "shadow".to_owned() } else { String::new() }),
         ];
         let own = match action {
             Action::Worker(worker) => worker_fields(worker).to_vec(),

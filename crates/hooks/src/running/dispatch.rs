@@ -7,15 +7,16 @@ mod hook_run;
 
 use std::future::{Future, poll_fn};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use crate::answers::merge::HookConfinement;
+use crate::answers::merge::{HookConfinement, MergedAnswer};
 use crate::answers::outcome::about_hook;
 use crate::answers::{self, Decision, HookExit, ParsedAnswer, RunProblem};
 use crate::dialect::claude::ClaudeInput;
@@ -28,7 +29,7 @@ use crate::guards::trust_gate::TrustGate;
 use crate::hook::{Action, Hook};
 use crate::matching::effect_filter::MatchReason;
 use crate::running::disk_timeout::{DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
-use crate::running::observer::{EventId, Observer, RunContext, RunId, RunReport, RunStart, RunStatus};
+use crate::running::observer::{EventId, EventReport, Observer, RunContext, RunId, RunReport, RunStart, RunStatus};
 use crate::running::plan::{Plan, Planner};
 use crate::running::session_dir::{SessionDir, SessionSnapshot};
 use crate::running::{HookRunners, RunConcurrency, RunOutput};
@@ -59,6 +60,15 @@ pub(crate) struct EventDispatch {
     pub(crate) enforcement: Enforcement,
     /// Whether the event is about a command, which can be confined.
     pub(crate) is_command: bool,
+}
+
+/// The runs of an event's hooks.
+pub(crate) struct EventRuns {
+    pub(crate) runs: Vec<HookRun>,
+    /// The input of the hooks as the event was fired; empty if it is withheld.
+    pub(crate) input: HookInput,
+    /// Whether a hook withholds the event's content from all records.
+    pub(crate) is_withheld: bool,
 }
 
 /// The tool call whose effects are to be determined.
@@ -163,13 +173,14 @@ impl BackgroundRuns {
 
 impl EventDispatch {
     /// Runs the plan, given the effects of the event as it was fired.
-    pub(crate) async fn run<E: Event>(self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
+    pub(crate) async fn run<E: Event>(&self, event: &E, effects: Option<Effects>) -> EventRuns {
         let (hooks, sequential) = (self.plan.hooks.len(), self.plan.sequential);
         tracing::debug!(subject = event.subject(), hooks, sequential, "fires");
+        let mut input = None;
         let mut ran = if self.plan.sequential && self.plan.hooks.len() > 1 {
-            self.run_sequentially(event, effects).await
+            self.run_sequentially(event, effects, &mut input).await
         } else {
-            self.run_in_parallel(event, effects).await
+            self.run_in_parallel(event, effects, &mut input).await
         };
         let rewrites = |one: &HookRun| one.report.answer.changes_event();
         if E::IS_REWRITABLE && self.plan.hooks.iter().any(|hook| hook.is_guard()) && ran.iter().any(rewrites) {
@@ -178,8 +189,8 @@ impl EventDispatch {
         if ran.iter().any(|one| one.approves) {
             self.recheck_approvals(event, &mut ran).await;
         }
-        report_pending_runs(self.kind, &self.observers, &mut ran);
-        ran
+        let is_withheld = report_pending_runs(self.kind, &self.observers, &mut ran);
+        EventRuns { runs: ran, input: input.filter(|_| !is_withheld).unwrap_or_default(), is_withheld }
     }
 
     /// Withdraws approvals that are not about the call that runs: other hooks may have changed its arguments since a
@@ -200,12 +211,20 @@ impl EventDispatch {
 
     /// Runs the hooks one after another: each receives the input with the earlier hooks' changes, and a deny ends the
     /// sequence.
-    async fn run_sequentially<E: Event>(&self, event: &E, mut effects: Option<Effects>) -> Vec<HookRun> {
+    async fn run_sequentially<E: Event>(
+        &self,
+        event: &E,
+        mut effects: Option<Effects>,
+        fired_input: &mut Option<HookInput>,
+    ) -> Vec<HookRun> {
         let mut event = event.clone();
         let mut ran: Vec<HookRun> = Vec::with_capacity(self.plan.hooks.len());
         for at in 0..self.plan.hooks.len() {
             let Some(reason) = self.match_reason(at, effects.as_ref()) else { continue };
             let input = HookInput::encode(&event, effects.as_ref(), &self.session, &self.context);
+            if fired_input.is_none() {
+                *fired_input = input.clone().ok();
+            }
             if self.plan.hooks[at].is_background() {
                 self.spawn_background_run(at, reason, input);
                 continue;
@@ -232,13 +251,19 @@ impl EventDispatch {
     }
 
     /// Runs the hooks in parallel, all with the same input.
-    async fn run_in_parallel<E: Event>(&self, event: &E, effects: Option<Effects>) -> Vec<HookRun> {
+    async fn run_in_parallel<E: Event>(
+        &self,
+        event: &E,
+        effects: Option<Effects>,
+        fired_input: &mut Option<HookInput>,
+    ) -> Vec<HookRun> {
         let matching = |at: usize| Some((at, self.match_reason(at, effects.as_ref())?));
         let mut matching: Vec<(usize, MatchReason)> = (0..self.plan.hooks.len()).filter_map(matching).collect();
         if matching.is_empty() {
             return Vec::new();
         }
         let input = HookInput::encode(event, effects.as_ref(), &self.session, &self.context);
+        *fired_input = input.clone().ok();
         if let [(at, _)] = matching[..]
             && !self.plan.hooks[at].is_background()
             && let Some((at, reason)) = matching.pop()
@@ -430,6 +455,7 @@ impl EventDispatch {
         let dispatch = EventDispatch { cancel: self.background.cancel.child_token(), ..self.clone() };
         let id = RunId { event: self.id, position: at + 1 };
         let span = tracing::info_span!("run", %id, hook = self.plan.hooks[at].id(), beside = true);
+        let fired_input = input.clone().unwrap_or_default();
         let run = async move {
             let turn = ScheduledRun {
                 hook_index: at,
@@ -447,6 +473,12 @@ impl EventDispatch {
                     .iter()
                     .for_each(|observer| observer.background_output(dispatch.kind, &words.0, &words.1));
             }
+            let is_withheld = dispatch.kind.can_withhold_content() && dispatch.plan.hooks.len() > 1;
+            let input = if is_withheld { HookInput::default() } else { fired_input };
+            let duration = ran.report.duration;
+            let event =
+                EventReport { input: &input, is_withheld, runs: &[ran.report], duration, ..dispatch.event_report() };
+            dispatch.observers.iter().for_each(|observer| observer.event_finished(&event));
         };
         self.background.spawn(run.instrument(span));
     }
@@ -494,8 +526,10 @@ impl EventDispatch {
                 self.doubt_policy().apply(hook, &reason, &mut reading);
             }
         }
-        let unjudged = finished.exit == HookExit::Cancelled || distrust.is_some() || reading.is_deny_by_failure();
-        if let Some(why) = distrust {
+        let shadow_answer = hook.is_shadow().then(|| answers::take_shadow_answer(&mut reading));
+        let unjudged = !hook.is_shadow()
+            && (finished.exit == HookExit::Cancelled || distrust.is_some() || reading.is_deny_by_failure());
+        if let Some(why) = distrust.filter(|_| !hook.is_shadow()) {
             deny_untrusted(self.kind, hook, why, &mut reading);
         }
         if unjudged && self.kind.can(HookCapability::RedactInput) && !hook.is_background() {
@@ -507,6 +541,11 @@ impl EventDispatch {
         let may_run = matches!(reading.answer.decision, Some(Decision::Allow | Decision::Confine));
         let approves = hook.approval_bounds().is_some() && may_run;
         let mut report = self.build_report(hook, id, input.len(), finished, &mut reading);
+        report.match_reason = reason;
+        if let Some(shadow) = shadow_answer {
+            reading.problems.clear();
+            report.shadow_answer = Some(Box::new(shadow));
+        }
         report.answer.suppress_output |= report.answer.redact_input;
         // Another hook, or this one, may still withhold the content of this event from all records.
         let may_be_withheld = self.kind.can_withhold_content() && (total > 1 || self.kind != EventKind::BeforeTool);
@@ -530,6 +569,24 @@ impl EventDispatch {
             approves,
             hook_index: at,
             answers_seen: saw,
+        }
+    }
+
+    /// A report of the event without its runs, its input and its merged answer.
+    pub(crate) fn event_report(&self) -> EventReport<'_> {
+        static NO_ANSWER: LazyLock<MergedAnswer> = LazyLock::new(MergedAnswer::default);
+        static NO_INPUT: LazyLock<HookInput> = LazyLock::new(HookInput::default);
+        EventReport {
+            context: &self.context,
+            session: &self.session,
+            kind: self.kind,
+            subject: None,
+            input: &NO_INPUT,
+            is_withheld: false,
+            sequential: self.plan.sequential,
+            runs: &[],
+            merged: &NO_ANSWER,
+            duration: Duration::ZERO,
         }
     }
 
@@ -601,7 +658,7 @@ impl EventDispatch {
 
     fn build_report(
         &self,
-        hook: &Hook,
+        hook: &Arc<Hook>,
         id: RunId,
         input_bytes: usize,
         finished: RunOutput,
@@ -620,6 +677,9 @@ impl EventDispatch {
             hook: hook.id().to_owned(),
             hook_type: hook.type_name(),
             source: hook.source.clone(),
+            declaration: hook.clone(),
+            match_reason: MatchReason::Always,
+            shadow_answer: None,
             total: self.plan.hooks.len().max(id.position),
             in_background: hook.is_background(),
             status: RunStatus::from_exit(&finished.exit),

@@ -6,12 +6,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::answers::merge::MergedAnswer;
 use crate::answers::outcome::HookMessage;
 use crate::answers::{Answer, CapturedStream, Decision, FailureCause, HookExit};
 use crate::effects::PathResolver;
 use crate::event::EventKind;
-use crate::event::input::HookInput;
-use crate::hook::Source;
+use crate::event::input::{HookInput, Session};
+use crate::hook::{Hook, Source};
+use crate::matching::effect_filter::MatchReason;
 
 /// Receives a report of every hook run.
 ///
@@ -21,6 +23,9 @@ pub trait Observer: Send + Sync {
     fn run_started(&self, _run: &RunStart<'_>) {}
     /// Called after a hook has ended and its answer has been parsed.
     fn run_finished(&self, _run: &RunReport, _input: &HookInput) {}
+    /// Called after all hooks of an event that ran have ended and their answers have been merged; for a background hook,
+    /// after it has ended.
+    fn event_finished(&self, _event: &EventReport<'_>) {}
     /// Called with the messages of a background hook and the warnings about it.
     fn background_output(&self, _event: EventKind, _messages: &[HookMessage], _warnings: &[HookMessage]) {}
 }
@@ -99,6 +104,31 @@ pub struct SubAgent {
     pub transcript_path: PathBuf,
 }
 
+/// An event whose hooks have ended.
+#[derive(Clone, Copy, Debug)]
+pub struct EventReport<'a> {
+    /// The context of the event.
+    pub context: &'a RunContext,
+    /// The session that the event belongs to.
+    pub session: &'a Session,
+    /// The event that was fired.
+    pub kind: EventKind,
+    /// The subject that matchers were tested against.
+    pub subject: Option<&'a str>,
+    /// The input of the hooks, as the event was fired; empty if a hook withholds it.
+    pub input: &'a HookInput,
+    /// Whether a hook withholds the content from all records.
+    pub is_withheld: bool,
+    /// Whether the hooks ran one after another.
+    pub sequential: bool,
+    /// The runs, in plan order.
+    pub runs: &'a [RunReport],
+    /// The merged answer.
+    pub merged: &'a MergedAnswer,
+    /// The time from the start of the event to the merged answer.
+    pub duration: Duration,
+}
+
 /// A hook that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart<'a> {
@@ -131,6 +161,12 @@ pub struct RunReport {
     pub hook_type: &'static str,
     /// The source of the hook.
     pub source: Source,
+    /// The hook as it is declared.
+    pub declaration: Arc<Hook>,
+    /// Why the hook ran.
+    pub match_reason: MatchReason,
+    /// The answer of a hook in shadow, which has no effect; `answer` is empty then.
+    pub shadow_answer: Option<Box<Answer>>,
     /// The number of hooks in the plan.
     pub total: usize,
     /// Whether the hook ran in the background, so that it decides nothing.

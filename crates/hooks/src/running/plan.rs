@@ -39,8 +39,10 @@ impl Plan {
     }
 
     fn from_hooks(hooks: Vec<Arc<Hook>>, closed: HashMap<usize, Arc<str>>) -> Plan {
-        let sequential = hooks.iter().any(|hook| hook.sequential && !hook.is_background());
-        let grain = ChunkGranularity::coarsest(hooks.iter().filter_map(|hook| hook.chunks));
+        let counts = |hook: &Hook| !hook.is_background() && !hook.is_shadow();
+        let sequential = hooks.iter().any(|hook| hook.sequential && counts(hook));
+        let grain =
+            ChunkGranularity::coarsest(hooks.iter().filter(|hook| !hook.is_shadow()).filter_map(|hook| hook.chunks));
         Plan { hooks, sequential, grain, blocked_guards: closed }
     }
 }

@@ -44,6 +44,8 @@ pub struct Settings {
     pub security: SecuritySettings,
     /// What is recorded, and where it is sent.
     pub telemetry: TelemetrySettings,
+    /// The record of what hooks decide.
+    pub journal: JournalSettings,
     /// Changes to sub-agents.
     pub agents: AgentSettings,
     /// Which skills are available.
@@ -362,6 +364,33 @@ pub enum TelemetryTarget {
     #[default]
     Local,
     Gcp,
+}
+
+/// The record of what hooks decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalSettings {
+    /// Whether it is kept.
+    pub enabled: bool,
+    /// How much of arguments and output it has: `full`, `redacted` or `none`.
+    pub content: String,
+    /// The size in megabytes above which the oldest part is removed.
+    pub max_mb: u64,
+    /// The age in days above which a part is removed.
+    pub keep_days: u64,
+    /// Whether each line is forced to the disk at once.
+    pub sync_every_line: bool,
+}
+
+impl Default for JournalSettings {
+    fn default() -> Self {
+        JournalSettings {
+            enabled: true,
+            content: "redacted".to_owned(),
+            max_mb: 256,
+            keep_days: 90,
+            sync_every_line: false,
+        }
+    }
 }
 
 /// Which skills are available.

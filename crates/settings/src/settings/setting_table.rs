@@ -269,6 +269,20 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
         setting("telemetry.logPrompts", Flag, Nothing).with_default("true").describe("include prompts in telemetry"),
         ineffective("telemetry.traces", Flag, Nothing, "traces go to a collector whenever there is one")
             .describe("include traces in telemetry"),
+        section("journal", Nothing),
+        setting("journal.enabled", Flag, Nothing).with_default("true").describe("keep a record of what hooks decide"),
+        setting("journal.content", OneOf(&["full", "redacted", "none"]), Nothing)
+            .with_default("redacted")
+            .describe("whether the record has arguments and output: all of it, all but secrets, or none"),
+        setting("journal.maxMb", Integer, Nothing)
+            .with_default("256")
+            .describe("the size of the record in megabytes, above which its oldest part is removed"),
+        setting("journal.keepDays", Integer, Nothing)
+            .with_default("90")
+            .describe("the age in days above which a part of the record is removed"),
+        setting("journal.sync", OneOf(&["segment", "always"]), Nothing)
+            .with_default("segment")
+            .describe("when lines of the record are forced to the disk: with each full segment, or each one at once"),
         section("security", Nothing),
         section("security.folderTrust", Nothing),
         merged_setting("security.folderTrust.enabled", Flag, MergeRule::AnyTrue, only_flag(true, true))

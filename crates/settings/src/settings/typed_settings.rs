@@ -4,9 +4,9 @@ use hookwright_hooks::{Diagnostic, EnvRedaction, Severity};
 use serde_json::{Map, Value};
 
 use super::{
-    ApprovalMode, ContextSettings, DEFAULT_CONTEXT_FILE, GeneralSettings, HookReviewMode, McpSettings, ModelPrice,
-    ModelSettings, NotificationMode, OtlpProtocol, SecuritySettings, Settings, ShellCommandSettings, SkillSettings,
-    TelemetrySettings, TelemetryTarget, ToolSettings, UiSettings,
+    ApprovalMode, ContextSettings, DEFAULT_CONTEXT_FILE, GeneralSettings, HookReviewMode, JournalSettings, McpSettings,
+    ModelPrice, ModelSettings, NotificationMode, OtlpProtocol, SecuritySettings, Settings, ShellCommandSettings,
+    SkillSettings, TelemetrySettings, TelemetryTarget, ToolSettings, UiSettings,
 };
 use crate::process_env::ProcessEnv;
 use crate::subagents::AgentSettings;
@@ -59,6 +59,7 @@ impl Settings {
             },
             security: security_settings(&get),
             telemetry: telemetry_settings(&get, world, diagnostics),
+            journal: journal_settings(&get),
             agents: AgentSettings {
                 enabled: get.flag("experimental.enableAgents", true),
                 overrides: get.get("agents.overrides").and_then(Value::as_object).cloned().unwrap_or_default(),
@@ -75,6 +76,18 @@ impl Settings {
             ineffective_settings: Vec::new(),
             raw,
         }
+    }
+}
+
+fn journal_settings(get: &DottedLookup<'_>) -> JournalSettings {
+    let default = JournalSettings::default();
+    let number = |key: &str| get.get(key).and_then(Value::as_u64);
+    JournalSettings {
+        enabled: get.flag("journal.enabled", default.enabled),
+        content: get.string("journal.content").unwrap_or(default.content),
+        max_mb: number("journal.maxMb").unwrap_or(default.max_mb),
+        keep_days: number("journal.keepDays").unwrap_or(default.keep_days),
+        sync_every_line: get.text("journal.sync") == Some("always"),
     }
 }
 

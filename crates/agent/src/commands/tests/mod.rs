@@ -153,6 +153,7 @@ impl CommandCase {
             budget: RequestBudget::new(None, None),
             compression_threshold: 0.5,
             compression_target: None,
+            journal: None,
             confiner: None,
         };
         (services, receiver)

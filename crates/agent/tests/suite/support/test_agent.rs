@@ -120,6 +120,7 @@ impl AgentSetup<'_> {
             budget: RequestBudget::new(self.max_turns, self.max_prompt_turns),
             compression_threshold: self.compression_threshold,
             compression_target: self.compression_target,
+            journal: None,
             confiner: None,
         };
         services.subagents.set_definitions(self.agents, &services.tools);

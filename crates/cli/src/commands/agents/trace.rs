@@ -1,86 +1,96 @@
 //! `agents trace`: prints the bridge's trace of other agents' events: which hook decided what, when, and what the agent
-//! could not enforce. It reads the trace file and changes nothing.
+//! could not enforce. It is a view of the journal.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::io::Write;
 use std::time::Duration;
 
-use anyhow::Context;
+use hookwright_journal::{JournalLine, Query, Reader};
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::Value;
 
 use crate::args::AgentTraceArgs;
+use crate::bridge::record::trace_line;
 use crate::exit;
-use crate::log::file::{LogFollower, rotated_files};
 use crate::output::{self, BAD, BOLD, DIM, GOOD, PLAIN, WARN, paint};
 
-/// How often a followed file is read again.
+/// How often the journal is read again.
 const FOLLOW_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
-    let path = ConfigPaths::new(world).bridge_trace;
-    // Opened before the old lines are read, so that no line between the two is missed.
-    let mut follower = wanted.follow.then(|| LogFollower::from_end(&path));
-    let kept = last_matching_lines(&path, wanted)?;
+    let reader = Reader::new(&ConfigPaths::new(world).journal);
+    let (kept, mut last) = last_events(&reader, wanted)?;
     if kept.is_empty() && !wanted.json {
         let of = wanted.agent.map_or_else(String::new, |host| format!(" of {}", host.title()));
-        output::note(format!(
-            "no event{of} has come through the bridge yet; events are recorded in {}",
-            path.display()
-        ))?;
-        if follower.is_none() {
+        let dir = reader.dir().display();
+        output::note(format!("no event{of} has come through the bridge yet; events are recorded in {dir}"))?;
+        if !wanted.follow {
             output::hint("`hookwright agents install AGENT` makes an agent run your hooks")?;
         }
     }
     for line in &kept {
         print_line(line, wanted.json)?;
     }
-    while let Some(follower) = &mut follower {
-        for line in follower.read_new_lines()?.iter().filter_map(|line| parse_matching_line(line, wanted)) {
+    while wanted.follow {
+        std::thread::sleep(FOLLOW_INTERVAL);
+        for line in new_lines(&reader, &mut last, wanted)? {
             print_line(&line, wanted.json)?;
         }
         if output::is_stdout_closed() {
             return Ok(exit::BROKEN_PIPE);
         }
-        std::thread::sleep(FOLLOW_INTERVAL);
     }
     Ok(exit::OK)
 }
 
-/// Returns the last lines that match the options, oldest first.
-fn last_matching_lines(path: &Path, wanted: &AgentTraceArgs) -> anyhow::Result<Vec<Value>> {
+/// Returns the last events that match the options, oldest first, and the number of the journal's last line.
+fn last_events(reader: &Reader, wanted: &AgentTraceArgs) -> anyhow::Result<(Vec<Value>, u64)> {
+    let last = reader.last_line()?;
+    let mut query = query(wanted)?;
+    query.until_line(last);
     let mut lines = std::collections::VecDeque::new();
-    for file in rotated_files(path) {
-        let file = match std::fs::File::open(&file) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(error).with_context(|| format!("{} can't be read", file.display())),
-        };
-        for line in BufReader::new(file).split(b'\n') {
-            let line = line.context("the trace can't be read")?;
-            if let Some(line) = parse_matching_line(&String::from_utf8_lossy(&line), wanted) {
-                lines.push_back(line);
-            }
-            if lines.len() > wanted.last {
-                lines.pop_front();
-            }
+    reader.for_each(&query, |_, line| {
+        lines.extend(matching_event(&line, wanted));
+        if lines.len() > wanted.last {
+            lines.pop_front();
         }
-    }
-    Ok(lines.into())
+        true
+    })?;
+    Ok((lines.into(), last))
 }
 
-/// Parses a line that matches the options. Text that is no trace line, such as one that a full disk
-/// cut off, is skipped.
-fn parse_matching_line(text: &str, wanted: &AgentTraceArgs) -> Option<Value> {
-    let line: Value = serde_json::from_str(text).ok()?;
-    let is = |key: &str, word: Option<&str>| word.is_none_or(|word| line[key].as_str() == Some(word));
-    let session = wanted.session.as_deref();
-    let matters = !wanted.refused || line["verdict"] != "pass" || line.get("lost").is_some();
-    (line["host"].is_string()
-        && is("host", wanted.agent.map(|host| host.name()))
-        && is("session_id", session)
-        && matters)
-        .then_some(line)
+/// Returns the events that were recorded after a line, and moves on to the last one.
+fn new_lines(reader: &Reader, last: &mut u64, wanted: &AgentTraceArgs) -> anyhow::Result<Vec<Value>> {
+    let newest = reader.last_line()?;
+    if newest == *last {
+        return Ok(Vec::new());
+    }
+    let mut query = query(wanted)?;
+    query.after_line(*last);
+    let mut lines = Vec::new();
+    reader.for_each(&query, |_, line| {
+        *last = (*last).max(line.seq);
+        lines.extend(matching_event(&line, wanted));
+        true
+    })?;
+    *last = (*last).max(newest);
+    Ok(lines)
+}
+
+fn query(wanted: &AgentTraceArgs) -> anyhow::Result<Query> {
+    let now = jiff::Timestamp::now();
+    let mut query = Query::parse(["kind=event", "agent!=hookwright"], now)?;
+    if let Some(agent) = wanted.agent {
+        query.add(&format!("agent={}", agent.name()), now)?;
+    }
+    Ok(query)
+}
+
+/// Returns an event in the form that is printed, if it matches the options.
+fn matching_event(line: &JournalLine, wanted: &AgentTraceArgs) -> Option<Value> {
+    let event = trace_line(line)?;
+    let is_session = wanted.session.as_deref().is_none_or(|session| event["session_id"] == session);
+    let matters = !wanted.refused || event["verdict"] != "pass" || event.get("lost").is_some();
+    (is_session && matters).then_some(event)
 }
 
 fn print_line(line: &Value, as_json: bool) -> anyhow::Result<()> {

@@ -66,9 +66,9 @@ pub(super) fn drop_repeated_messages(again: &mut HookRun, ran: &[HookRun]) {
     }
 }
 
-/// Notifies the observers of the runs that have not been reported. Content that one hook withholds is left out of all
-/// reports.
-pub(super) fn report_pending_runs(kind: EventKind, observers: &[Arc<dyn Observer>], ran: &mut [HookRun]) {
+/// Notifies the observers of the runs that have not been reported, and returns whether a hook withholds the content.
+/// Content that one hook withholds is left out of all reports.
+pub(super) fn report_pending_runs(kind: EventKind, observers: &[Arc<dyn Observer>], ran: &mut [HookRun]) -> bool {
     let withheld = ran.iter().any(|one| withholds_content(kind, one));
     for one in ran {
         let Some(input) = one.unreported_input.take() else { continue };
@@ -82,6 +82,7 @@ pub(super) fn report_pending_runs(kind: EventKind, observers: &[Arc<dyn Observer
         one.report.answer.suppress_output |= withheld && !is_answer;
         observers.iter().for_each(|observer| observer.run_finished(&one.report, &input));
     }
+    withheld
 }
 
 /// Whether a run withholds the content of its event from all records: a prompt that is denied or not judged, arguments
