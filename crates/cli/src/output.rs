@@ -102,7 +102,7 @@ pub(crate) fn state_style(state: &ArmedState) -> Style {
     match state {
         ArmedState::Armed => GOOD,
         ArmedState::Disabled(_) => DIM,
-        ArmedState::Untrusted(_) => WARN,
+        ArmedState::Untrusted(_) | ArmedState::Shadow => WARN,
         ArmedState::Inert(_) | ArmedState::NeverMatches(_) => BAD,
     }
 }

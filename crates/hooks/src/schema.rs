@@ -89,6 +89,8 @@ struct HookSchema {
     /// Whether it must be awake: every failure of it blocks, no other layer can switch it off, and an unattended session
     /// does not start without it.
     guard: Option<bool>,
+    /// "shadow": it is asked and recorded, and decides nothing. Not for guards.
+    mode: Option<HookModeSchema>,
     /// false switches it off.
     enabled: Option<bool>,
     /// Whether it runs beside its event, which then does not wait for it: it can decide nothing. Not for guards.
@@ -111,6 +113,16 @@ struct HookSchema {
     async_rewake: Option<bool>,
     /// Has no effect.
     status_message: Option<String>,
+}
+
+#[derive(JsonSchema)]
+#[schemars(rename = "HookMode", rename_all = "lowercase")]
+#[allow(dead_code, reason = "only its schema is used")]
+enum HookModeSchema {
+    /// Its answer counts.
+    Active,
+    /// Its answer is recorded and has no effect.
+    Shadow,
 }
 
 #[derive(JsonSchema)]

@@ -22,10 +22,13 @@ pub(super) fn declaration_text(hook: &Hook) -> String {
 }
 
 /// Returns the enabled hooks of a configuration for the ledger. Hooks that are
-/// registered in code have no file and are left out.
+/// registered in code have no file and are left out, and so are hooks in shadow, which deny nothing.
 pub(super) fn ledger_hooks(loaded: &LoadedConfig) -> Vec<LedgerHook> {
     let enabled = loaded.registry.entries().filter(|(hook, state)| {
-        **state == HookState::Enabled && hook.source != Source::Runtime && hook.location.is_some()
+        **state == HookState::Enabled
+            && hook.source != Source::Runtime
+            && hook.location.is_some()
+            && !hook.is_shadow()
     });
     enabled.map(|(hook, _)| ledger_hook(hook)).collect()
 }
@@ -64,7 +67,7 @@ pub(super) fn old_form_note(hooks: &[LedgerHook]) -> Option<String> {
 
 /// Returns the recorded hooks that are not enabled any more as they were.
 pub(super) fn missing_from(hooks: Vec<LedgerHook>, registry: &Registry) -> Vec<LedgerHook> {
-    let enabled = registry.entries().filter(|(_, state)| **state == HookState::Enabled);
+    let enabled = registry.entries().filter(|(hook, state)| **state == HookState::Enabled && !hook.is_shadow());
     let now: Vec<LedgerHook> = enabled.map(|(hook, _)| ledger_hook(hook)).collect();
     let is_there = |hook: &LedgerHook| now.iter().any(|now| matches_record(hook, now));
     let mut missing: Vec<LedgerHook> = hooks.into_iter().filter(|hook| !is_there(hook)).collect();

@@ -26,6 +26,8 @@ pub struct HookListEntry {
 pub enum ArmedState {
     /// The hook runs when its event fires.
     Armed,
+    /// The hook runs when its event fires, and decides nothing.
+    Shadow,
     /// The hook is switched off, for this reason.
     Disabled(String),
     /// The hook waits for trust, for this reason.
@@ -41,6 +43,7 @@ impl ArmedState {
     pub fn as_str(&self) -> &'static str {
         match self {
             ArmedState::Armed => "armed",
+            ArmedState::Shadow => "shadow",
             ArmedState::Disabled(_) => "disabled",
             ArmedState::Untrusted(_) => "untrusted",
             ArmedState::Inert(_) | ArmedState::NeverMatches(_) => "inert",
@@ -51,6 +54,7 @@ impl ArmedState {
     pub fn reason(&self) -> Option<String> {
         match self {
             ArmedState::Armed => None,
+            ArmedState::Shadow => Some("it is asked and recorded, and decides nothing".to_owned()),
             ArmedState::Disabled(why) | ArmedState::Untrusted(why) => Some(why.clone()),
             ArmedState::Inert(problem) => Some(problem.to_string()),
             ArmedState::NeverMatches(matcher) => {
@@ -105,7 +109,11 @@ pub fn hook_entries(engine: &HookEngine, loaded: &LoadedConfig) -> Vec<HookListE
             }
             HookState::Enabled => match engine.check_trust(hook) {
                 Err(why) => ArmedState::Untrusted(why),
-                Ok(()) => engine.check_readiness(hook).map_or_else(ArmedState::Inert, |()| ArmedState::Armed),
+                Ok(()) => match engine.check_readiness(hook) {
+                    Err(problem) => ArmedState::Inert(problem),
+                    Ok(()) if hook.is_shadow() => ArmedState::Shadow,
+                    Ok(()) => ArmedState::Armed,
+                },
             },
             HookState::Disabled { by } if by.is_empty() => ArmedState::Disabled("in this session".to_owned()),
             HookState::Disabled { by } => ArmedState::Disabled(format!("by {} settings", join_sources(by))),
@@ -202,6 +210,7 @@ pub fn hook_json(entry: &HookListEntry) -> Value {
         "locked": hook.locked,
         "guard": hook.is_guard(),
         "required": hook.required,
+        "mode": if hook.is_shadow() { "shadow" } else { "active" },
         "armed": matches!(state, ArmedState::Armed),
         "file": hook.location.as_ref().map(|place| place.file.display().to_string()),
         "line": hook.location.as_ref().map(|place| place.line),

@@ -380,7 +380,7 @@ fn misspelt_keys() {
     assert_snapshot!(said, @"
     settings.json:5:71: warning: a hook has no `timout`; it is ignored (did you mean `timeout`?)
     settings.json:5:84: warning: a hook has no `onerror`; it is ignored (did you mean `onError`?)
-    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, onDoubt, confine, locked, guard, enabled, async, shell, if, once, result, onFailure, asyncRewake, statusMessage, when, decision, only, reason, chunks, start, concurrency, idleTimeout, maxMemoryMb, package, url, headers, allowedEnvVars)
+    settings.json:5:104: warning: a hook has no `unless`; it is ignored (it knows type, command, args, dialect, name, description, timeout, env, onError, onDoubt, confine, locked, guard, mode, enabled, async, shell, if, once, result, onFailure, asyncRewake, statusMessage, when, decision, only, reason, chunks, start, concurrency, idleTimeout, maxMemoryMb, package, url, headers, allowedEnvVars)
     ");
     let declared = with_good_neighbours(r#"{ "matchers": "glob", "sequental": true, "hooks": [] }"#);
     assert_snapshot!(diagnostic_lines(&declared), @"

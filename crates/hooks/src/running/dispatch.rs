@@ -409,7 +409,8 @@ impl EventDispatch {
     ///
     /// A guard that did not match before may match now, and the other way round.
     async fn guards_to_recheck<E: Event>(&self, event: &E, ran: &[HookRun]) -> Vec<(usize, MatchReason)> {
-        let guards = (0..self.plan.hooks.len()).filter(|at| self.plan.hooks[*at].is_guard());
+        let decides = |hook: &Hook| hook.is_guard() && !hook.is_shadow();
+        let guards = (0..self.plan.hooks.len()).filter(|at| decides(&self.plan.hooks[*at]));
         let now = apply_answers(event, ran.iter());
         let unseen = |at: &usize| {
             let Some(nth) = ran.iter().rposition(|one| one.hook_index == *at) else { return true };
@@ -527,9 +528,11 @@ impl EventDispatch {
             }
         }
         let shadow_answer = hook.is_shadow().then(|| answers::take_shadow_answer(&mut reading));
-        let unjudged = !hook.is_shadow()
-            && (finished.exit == HookExit::Cancelled || distrust.is_some() || reading.is_deny_by_failure());
-        if let Some(why) = distrust.filter(|_| !hook.is_shadow()) {
+        let has_failed = finished.exit == HookExit::Cancelled || reading.is_deny_by_failure();
+        let unjudged = distrust.is_some() || has_failed && !hook.is_shadow();
+        let is_distrusted = distrust.is_some();
+        // The agent may have put the hook into shadow, so that here a hook in shadow denies like any other.
+        if let Some(why) = distrust {
             deny_untrusted(self.kind, hook, why, &mut reading);
         }
         if unjudged && self.kind.can(HookCapability::RedactInput) && !hook.is_background() {
@@ -543,7 +546,9 @@ impl EventDispatch {
         let mut report = self.build_report(hook, id, input.len(), finished, &mut reading);
         report.match_reason = reason;
         if let Some(shadow) = shadow_answer {
-            reading.problems.clear();
+            if !is_distrusted {
+                reading.problems.clear();
+            }
             report.shadow_answer = Some(Box::new(shadow));
         }
         report.answer.suppress_output |= report.answer.redact_input;

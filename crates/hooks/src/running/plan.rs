@@ -251,9 +251,13 @@ impl EventIndex {
     ///
     /// A guard or a locked hook always runs, unless another one runs identically. Of the others one runs, the one with
     /// the most authority, unless the group has a locked hook, or a guard of at least the same authority: repeating a
-    /// hook cannot change how it runs.
+    /// hook cannot change how it runs. A hook in shadow never takes the place of one that decides.
     fn duplicates_to_drop(&self, group: &[usize]) -> Vec<usize> {
         let hook = |at: &usize| self.hooks[*at].as_ref();
+        let (shadow, deciding): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| hook(at).is_shadow());
+        if !shadow.is_empty() && !deciding.is_empty() {
+            return shadow.into_iter().chain(self.duplicates_to_drop(&deciding)).collect();
+        }
         let (protected, others): (Vec<usize>, Vec<usize>) = group.iter().partition(|at| hook(at).is_protected());
         let best = others.iter().copied().min_by_key(|at| (authority_rank(&hook(at).source), *at));
         let outranked = |best: &usize| {

@@ -14,6 +14,7 @@ mod hook_inputs;
 mod hook_states;
 mod plan_order;
 mod rules;
+mod shadow;
 mod stuck_disk;
 mod verdicts;
 mod workers;

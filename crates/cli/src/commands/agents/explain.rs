@@ -68,6 +68,7 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
     for (hook, account) in &accounts {
         let (style, word) = match account {
             account if account.host_events.is_empty() => (BAD, "never runs"),
+            _ if hook.is_shadow() => (WARN, "is in shadow and decides nothing"),
             account if account.missing.iter().any(|lost| lost.disables_guards) => (BAD, "can't refuse"),
             account if !account.missing.is_empty() || account.shortened_timeout.is_some() => (WARN, "is limited"),
             _ => (GOOD, "works fully"),
@@ -101,6 +102,7 @@ fn compatibility_json(hook: &Hook, account: &HostCompatibility) -> Value {
     let lost = |lost: &MissingCapability| json!({"power": format!("{:?}", lost.power), "words": lost.consequence, "grave": lost.disables_guards});
     json!({
         "name": hook.id(), "event": hook.event, "source": hook.source.to_string(), "guard": hook.is_guard(),
+        "mode": if hook.is_shadow() { "shadow" } else { "active" },
         "never": account.host_events.is_empty(), "runs_at": account.host_events,
         "lost": account.missing.iter().map(lost).collect::<Vec<_>>(),
         "ended_after_ms": account.shortened_timeout.map(|longest| longest.as_millis()),

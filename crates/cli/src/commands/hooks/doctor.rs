@@ -99,6 +99,8 @@ struct HookStateCounts {
     inert: usize,
     /// Hooks that could start, but failed their canary.
     failing: usize,
+    /// Hooks that are asked and decide nothing.
+    shadow: usize,
     off_or_held: usize,
     broken: usize,
 }
@@ -112,18 +114,23 @@ impl HookStateCounts {
         let inert =
             count(|examination| matches!(examination.entry.state, ArmedState::Inert(_) | ArmedState::NeverMatches(_)));
         let failing = count(|examination| examination.failure().is_some());
-        HookStateCounts { armed, inert, failing, off_or_held: examinations.len() - armed - inert - failing, broken }
+        let shadow = count(|examination| matches!(examination.entry.state, ArmedState::Shadow));
+        let off_or_held = examinations.len() - armed - inert - failing - shadow;
+        HookStateCounts { armed, inert, failing, shadow, off_or_held, broken }
     }
 }
 
 impl std::fmt::Display for HookStateCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let HookStateCounts { armed, inert, failing, off_or_held, broken } = self;
+        let HookStateCounts { armed, inert, failing, shadow, off_or_held, broken } = self;
         write!(f, "{armed} armed, {inert} inert, ")?;
         match failing {
             0 => {}
             1 => write!(f, "1 failed its test call, ")?,
             many => write!(f, "{many} failed their test calls, ")?,
+        }
+        if *shadow > 0 {
+            write!(f, "{shadow} in shadow, ")?;
         }
         write!(f, "{off_or_held} off or held, {broken} broken declaration{}", if *broken == 1 { "" } else { "s" })
     }
@@ -171,6 +178,7 @@ impl HookExamination {
                 };
                 Some(format!("{remedy}; `hookwright hooks fire {}` runs it again", hook.event))
             }
+            ArmedState::Shadow => Some("`hookwright hooks arm NAME` makes it decide".replace("NAME", hook.id())),
             ArmedState::Armed | ArmedState::Disabled(_) => None,
         }
     }
@@ -179,6 +187,7 @@ impl HookExamination {
         let (style, word) = match self.entry.state {
             ArmedState::Armed if self.failure().is_some() => (BAD, "FAIL"),
             ArmedState::Armed => (GOOD, "ok"),
+            ArmedState::Shadow => (WARN, "shadow"),
             ArmedState::Disabled(_) => (output::DIM, "off"),
             ArmedState::Untrusted(_) => (WARN, "held"),
             ArmedState::Inert(_) | ArmedState::NeverMatches(_) => (BAD, "FAIL"),

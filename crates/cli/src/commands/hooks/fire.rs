@@ -11,7 +11,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use background::BackgroundObserver;
 use caveats::find_caveats;
-use hookwright_hooks::{AnyEvent, Decision, EventKind, HookConfinement, Outcome, Plan, RunReport};
+use hookwright_hooks::{Answer, AnyEvent, Decision, EventKind, HookConfinement, Outcome, Plan, RunReport};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -146,6 +146,8 @@ fn run_json(run: &RunReport) -> Value {
         "signal": run.signal,
         "duration_ms": (run.duration.as_secs_f64() * 1e6).round() / 1e3,
         "decision": decision_name(run),
+        "mode": run.shadow_answer.as_ref().map(|_| "shadow"),
+        "shadow_decision": run.shadow_answer.as_deref().and_then(answer_word),
         "error": run.error,
         "stdout": run.stdout.text,
         "stderr": run.stderr.text,
@@ -157,12 +159,13 @@ fn run_json(run: &RunReport) -> Value {
 fn decision_name(run: &RunReport) -> Option<&'static str> {
     match run.decision() {
         _ if run.answer.stop => Some("stop"),
-        Some(Decision::Deny) => Some("deny"),
-        Some(Decision::Ask) => Some("ask"),
-        Some(Decision::Confine) => Some("confine"),
-        Some(Decision::Allow) => Some("allow"),
-        None => None,
+        decision => decision.map(Decision::as_str),
     }
+}
+
+/// Returns the decision of an answer as a word.
+fn answer_word(answer: &Answer) -> Option<&'static str> {
+    if answer.stop { Some("stop") } else { answer.decision.map(Decision::as_str) }
 }
 
 /// Prints the runs, then the outcome.
@@ -177,8 +180,12 @@ fn print_timeline(
     let subject = subject.map(|subject| format!(" {}", output::one_line(subject))).unwrap_or_default();
     writeln!(stdout, "{}{subject}: {how}", paint(BOLD, event))?;
     for run in &outcome.runs {
+        let would = run.shadow_answer.as_deref().and_then(answer_word).filter(|word| *word != "allow");
+        let shadow = would.map(|word| format!("in shadow, would {word}"));
         let word = match decision_name(run) {
             Some(word) => word,
+            None if let Some(shadow) = &shadow => shadow,
+            None if run.shadow_answer.is_some() => "in shadow, no objection",
             None if !run.succeeded() => run.status.as_str(),
             None if run.in_background => "decides nothing",
             None => "no objection",

@@ -85,6 +85,7 @@ fn hook_rows(entry: &HookListEntry) -> Vec<(&'static str, String)> {
     add("sequential", hook.sequential.then(|| "yes".to_owned()));
     add("locked", hook.locked.then(|| "yes".to_owned()));
     add("async", hook.is_background().then(|| "yes".to_owned()));
+    add("mode", hook.is_shadow().then(|| "shadow: it is asked and recorded, and decides nothing".to_owned()));
     add("guard", hook.is_guard().then(|| if hook.required { "yes, required by settings" } else { "yes" }.to_owned()));
     add("state", Some(entry.describe()));
     if let ArmedState::Inert(problem) = &entry.state {

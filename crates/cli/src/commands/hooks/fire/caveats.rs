@@ -50,7 +50,7 @@ pub(super) fn find_caveats(
         let is_caveat = match entry.state {
             ArmedState::Untrusted(_) => true,
             ArmedState::Disabled(_) => !asked,
-            ArmedState::Armed | ArmedState::Inert(_) | ArmedState::NeverMatches(_) => false,
+            ArmedState::Armed | ArmedState::Shadow | ArmedState::Inert(_) | ArmedState::NeverMatches(_) => false,
         };
         if is_caveat {
             let (name, source) = (output::one_line(entry.hook.id()), &entry.hook.source);
