@@ -29,8 +29,8 @@ pub(crate) use config::ConfigCommand;
 pub(crate) use effects::EffectsArgs;
 pub(crate) use extensions::{ExtensionInstallArgs, ExtensionTemplate, ExtensionsCommand};
 pub(crate) use hooks::{
-    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookTestArgs, HooksCommand,
-    ScriptLanguage,
+    HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookReplayArgs,
+    HookTargetArgs, HookTestArgs, HooksCommand, ScriptLanguage,
 };
 pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput};
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};

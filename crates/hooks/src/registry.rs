@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use crate::answers::FailureCause;
 use crate::config::{DeclaredLayer, OnUnknown};
+use crate::confinement::ConfinementProfile;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::doubt::{Enforcement, OnDoubt};
 use crate::guards::{LostGuard, RequiredHook};
-use crate::hook::{Hook, HookRole, Source};
+use crate::hook::{ConfinementOrigin, Hook, HookRole, ProcessConfinement, Source};
 use crate::on_error::{FailureAction, OnError};
 
 /// Whether a hook runs, and if not, why.
@@ -256,6 +257,26 @@ impl Registry {
     pub fn limit_timeouts(&mut self, most: Duration) {
         for hook in self.hooks.iter_mut().filter(|hook| hook.timeout > most) {
             Arc::make_mut(hook).timeout = most;
+        }
+    }
+
+    /// Keeps the processes of all hooks from changing anything and from the network. What a hook's own profile forbids
+    /// besides stays forbidden.
+    pub fn confine_processes(&mut self) {
+        for hook in self.hooks.iter_mut().filter(|hook| hook.action.command().is_some()) {
+            if let Some(command) = Arc::make_mut(hook).action.command_mut() {
+                let own = command.confinement.take().map(|own| own.profile).unwrap_or_default();
+                let profile = ConfinementProfile {
+                    no_reads: own.no_reads,
+                    memory_mb: own.memory_mb,
+                    processes: own.processes,
+                    seconds: own.seconds,
+                    // A process that can send nothing anywhere may have the hook's variables.
+                    keep_env: true,
+                    ..ConfinementProfile::default()
+                };
+                command.confinement = Some(ProcessConfinement { profile, origin: ConfinementOrigin::Declared });
+            }
         }
     }
 

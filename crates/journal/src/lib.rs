@@ -18,6 +18,7 @@ mod recorder;
 mod seal;
 mod segment;
 mod stats;
+mod story;
 mod verify;
 mod writer;
 
@@ -29,9 +30,10 @@ pub use entry::{
 pub use forget::{ForgetSelection, forget};
 pub use query::{Query, QueryError, parse_time};
 pub use reader::{Reader, Selection};
-pub use recorder::{EventSource, JournalOpener, Recorder, event_entry, opener};
+pub use recorder::{EventSource, JournalOpener, Recorder, event_entry, merged_verdict, opener};
 pub use seal::{SealError, check_seal, sign_head};
 pub use segment::JournalError;
 pub use stats::{HookStats, JournalStats};
+pub use story::{Story, StoryPart, StoryTopic};
 pub use verify::{Finding, VerifyReport, verify};
 pub use writer::{Journal, JournalOptions};

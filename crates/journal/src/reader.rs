@@ -79,6 +79,35 @@ impl Reader {
         query: &Query,
         mut visit: impl FnMut(&str, JournalLine) -> bool,
     ) -> Result<(), JournalError> {
+        let mut failure = None;
+        self.for_each_text(query, |segment, line| match parse_line(segment, line) {
+            Ok(parsed) => visit(line, parsed),
+            Err(error) => {
+                failure = Some(error);
+                false
+            }
+        })?;
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Calls a function with the text of every matching line, oldest first, until it returns `false`. The text is one
+    /// that may not parse as a line.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn for_each_unparsed(
+        &self,
+        query: &Query,
+        mut visit: impl FnMut(&str) -> bool,
+    ) -> Result<(), JournalError> {
+        self.for_each_text(query, |_, line| visit(line))
+    }
+
+    fn for_each_text(
+        &self,
+        query: &Query,
+        mut visit: impl FnMut(&Segment, &str) -> bool,
+    ) -> Result<(), JournalError> {
         for segment in list_segments(&self.dir)? {
             let index = Index::load(&self.dir, &segment)?;
             let filter = query.compile(&index);
@@ -88,7 +117,7 @@ impl Reader {
             }
             let text = segment.read_text()?;
             for line in rows.into_iter().filter_map(|row| line_at(&text, row)) {
-                if query.matches_text(line) && !visit(line, parse_line(&segment, line)?) {
+                if query.matches_text(line) && !visit(&segment, line) {
                     return Ok(());
                 }
             }

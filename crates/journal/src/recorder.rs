@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_hooks::{Answer, EventReport, Hook, MatchReason, Observer, RunReport};
+use hookwright_hooks::{Answer, EventReport, Hook, MatchReason, MergedAnswer, Observer, RunReport};
 use hookwright_settings::{LoadedConfig, Secrets};
 use serde_json::{Map, Value};
 
@@ -35,19 +35,24 @@ pub struct EventSource {
     pub version: Option<String>,
 }
 
-/// Builds the entry and the content of an event.
-pub fn event_entry(report: &EventReport<'_>, source: &EventSource) -> (EventEntry, Option<Map<String, Value>>) {
-    let input: Map<String, Value> = serde_json::from_str(&report.input.to_json()).unwrap_or_default();
-    let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
-    let merged = &report.merged;
-    let verdict = match (merged.answer.stop, merged.answer.decision) {
+/// Returns the verdict of a merged answer.
+pub fn merged_verdict(merged: &MergedAnswer) -> Verdict {
+    match (merged.answer.stop, merged.answer.decision) {
         (true, _) => Verdict::Stop,
         (_, Some(decision)) => match decision.as_str() {
             "allow" if merged.approved_by.is_empty() => Verdict::Pass,
             word => Verdict::from_word(word).unwrap_or_default(),
         },
         _ => Verdict::Pass,
-    };
+    }
+}
+
+/// Builds the entry and the content of an event.
+pub fn event_entry(report: &EventReport<'_>, source: &EventSource) -> (EventEntry, Option<Map<String, Value>>) {
+    let input: Map<String, Value> = serde_json::from_str(&report.input.to_json()).unwrap_or_default();
+    let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
+    let merged = &report.merged;
+    let verdict = merged_verdict(merged);
     let profiles = merged.confinements.iter().chain(&merged.enforced);
     let decided_by = if merged.decided_by.is_empty() { &merged.approved_by } else { &merged.decided_by };
     let withheld = withheld_reason(report);

@@ -62,7 +62,7 @@ pub(crate) enum HooksCommand {
     Fire(HookFireArgs),
     /// Run hook tests: `*.hooktest.toml` files, by default those under `.hookwright/` and `.gemini/`.
     #[command(
-        after_help = "A case passes only if its hooks decide themselves: the decision of a hook that fails does not count, unless the\ncase expects the failure (`failure = \"exit\"`).\n\nExamples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json\n  hookwright hooks test --watch\n  hookwright hooks test --record    the last call of the last session becomes a case"
+        after_help = "A case passes only if its hooks decide themselves: the decision of a hook that fails does not count, unless the\ncase expects the failure (`failure = \"exit\"`).\n\nExamples:\n  hookwright hooks test\n  hookwright hooks test .gemini/hooks/guard.hooktest.toml --json\n  hookwright hooks test --watch\n  hookwright hooks test --record    the last call of the last session becomes a case\n  hookwright hooks test --from-journal 4821    a recorded event becomes a case"
     )]
     Test(HookTestArgs),
     /// Switch a hook on.
@@ -77,6 +77,43 @@ pub(crate) enum HooksCommand {
         #[arg(add = completions::hook_names())]
         name: String,
     },
+    /// Put a hook into shadow: it is asked and recorded, and decides nothing. Not for guards.
+    #[command(
+        after_help = "`hookwright journal stats --shadow` says what it would have done.\n\nExamples:\n  hookwright hooks shadow no-force-push\n  hookwright hooks shadow no-force-push --off"
+    )]
+    Shadow {
+        #[command(flatten)]
+        target: HookTargetArgs,
+        /// Take it out of shadow again, as `hooks arm` does.
+        #[arg(long)]
+        off: bool,
+    },
+    /// Take a hook out of shadow, so that it decides.
+    #[command(after_help = "Example:\n  hookwright hooks arm no-force-push")]
+    Arm {
+        #[command(flatten)]
+        target: HookTargetArgs,
+    },
+    /// Tell the story of one call in plain words: who asked, what hooks said, which answer counted, what became of it.
+    #[command(
+        after_help = "The numbers are those of `hookwright journal list`.\n\nExamples:\n  hookwright hooks why 4821\n  hookwright hooks why last\n  hookwright hooks why last denied --json"
+    )]
+    Why {
+        /// The number of a line in the journal, or `last`.
+        #[arg(value_name = "NUMBER|last")]
+        line: String,
+        /// With `last`: the last one that was denied or stopped.
+        #[arg(value_name = "denied", value_parser = ["denied"])]
+        denied: Option<String>,
+        /// Print the result as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ask today's hooks about recorded events, and show where they decide otherwise: exit 1 if they do, 0 if not.
+    #[command(
+        after_help = "Rules are only evaluated. Programs run confined: nothing may be changed, no network. What can't be confined, and\nhttp hooks, are skipped and counted; their recorded answers count. `--really` runs everything as it is.\n\nExamples:\n  hookwright hooks replay --since 30d\n  hookwright hooks replay --since 30d --hook no-force-push\n  hookwright hooks replay --settings new-hooks.json\n  hookwright hooks replay --pack essentials --json\n  hookwright hooks replay --as-of HEAD~10\n  hookwright hooks replay 4821"
+    )]
+    Replay(HookReplayArgs),
     /// Switch every hook on.
     EnableAll,
     /// Switch every hook off.
@@ -124,6 +161,44 @@ pub(crate) enum HooksCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct HookTargetArgs {
+    /// The hook's name or its command.
+    #[arg(add = completions::hook_names())]
+    pub(crate) name: String,
+    /// Whose hook to change, if several have that name.
+    #[arg(long, value_enum, value_name = "SCOPE")]
+    pub(crate) scope: Option<ScopeArg>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HookReplayArgs {
+    /// A session's id, or the number of a line in the journal [default: everything on record].
+    #[arg(value_name = "SESSION|NUMBER", conflicts_with = "since")]
+    pub(crate) selection: Option<String>,
+    /// Only events since then: 30m, 12h, 7d, 2w, a date, or a date with a time.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only this hook: compare what it said with what it says now. A hook in shadow counts with what it would decide.
+    #[arg(long, value_name = "NAME", add = completions::hook_names())]
+    pub(crate) hook: Option<String>,
+    /// Add the hooks of this settings file; they replace hooks of the same name.
+    #[arg(long, value_name = "FILE", conflicts_with = "pack")]
+    pub(crate) settings: Option<PathBuf>,
+    /// Add the hooks of a pack: the name of a shipped one, or a folder with the same files.
+    #[arg(long, value_name = "NAME|FOLDER", add = completions::pack_candidates())]
+    pub(crate) pack: Option<String>,
+    /// Take this project's files, hooks included, as they are in that git commit; only events of this project.
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) as_of: Option<String>,
+    /// Run every hook as it is, unconfined: it may change files and use the network.
+    #[arg(long)]
+    pub(crate) really: bool,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct HookTestArgs {
     /// Test files, or directories to look for them in.
     pub(crate) paths: Vec<PathBuf>,
@@ -133,10 +208,13 @@ pub(crate) struct HookTestArgs {
     /// Run the tests again whenever a hook, a setting or a test changes, until Ctrl+C.
     #[arg(long, conflicts_with = "json")]
     pub(crate) watch: bool,
-    /// Add a case instead: the last tool call, or else the last prompt, of this project's last session, with what hooks
-    /// decide about it now.
+    /// Add a case instead: the last tool call, or else the last prompt, of this project's last session, of any agent,
+    /// with what hooks decide about it now.
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = ".hookwright/recorded.hooktest.toml", conflicts_with_all = ["paths", "filter", "watch", "json"])]
     pub(crate) record: Option<PathBuf>,
+    /// Add a case from this line of the journal, to the file of --record.
+    #[arg(long, value_name = "NUMBER", conflicts_with_all = ["paths", "filter", "watch", "json"])]
+    pub(crate) from_journal: Option<u64>,
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,

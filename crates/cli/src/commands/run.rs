@@ -30,7 +30,7 @@ pub(crate) fn run_if_requested() -> Option<ExitCode> {
 /// Whether this machine can confine a command.
 pub(crate) struct ConfinementSupport {
     /// Why it cannot.
-    problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl ConfinementSupport {

@@ -2,6 +2,7 @@
 
 mod add;
 mod canary;
+mod declaration;
 mod doctor;
 pub(crate) mod fire;
 mod list;
@@ -9,12 +10,15 @@ mod migrate;
 mod new;
 pub(crate) mod packs;
 mod remove;
+mod replay;
 mod schema;
+mod shadow;
 mod show;
 mod switch;
 mod test;
 mod trust;
 mod validate;
+pub(crate) mod why;
 
 use std::path::PathBuf;
 
@@ -25,6 +29,7 @@ use hookwright_agent::session::{HookListEntry, hook_entries, unarmed_in};
 use hookwright_hooks::{Hook, HookEngine, Session, Source, UnarmedGuard, did_you_mean};
 use hookwright_settings::{LoadOptions, LoadedConfig, Notice, ProcessEnv, TrustOverride, load};
 use serde_json::{Value, json};
+use shadow::HookMode;
 
 use crate::args::{HooksCommand, ProjectArgs, ProjectCommand};
 use crate::output;
@@ -43,6 +48,12 @@ pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyh
         HooksCommand::Test(args) => test::run(&place, &world, &args),
         HooksCommand::Enable { name } => switch::enable(&open()?, Some(&name), open),
         HooksCommand::Disable { name } => switch::disable(&open()?, Some(&name)),
+        HooksCommand::Shadow { target, off } => {
+            shadow::run(&open()?, &target, if off { HookMode::Active } else { HookMode::Shadow }, open)
+        }
+        HooksCommand::Arm { target } => shadow::run(&open()?, &target, HookMode::Active, open),
+        HooksCommand::Why { line, denied, json } => why::run(&place, &world, &line, denied.is_some(), json),
+        HooksCommand::Replay(args) => replay::run(&place, &world, &args),
         HooksCommand::EnableAll => switch::enable(&open()?, None, open),
         HooksCommand::DisableAll => switch::disable(&open()?, None),
         HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name.as_deref(), all, folder),

@@ -122,6 +122,11 @@ impl Pack {
         Ok(())
     }
 
+    /// Returns its hooks, as a file of settings.
+    pub(crate) fn settings_text(&self) -> &str {
+        &self.hooks
+    }
+
     fn source(&self) -> Source {
         match self.scope() {
             PackScope::Project => Source::Project,

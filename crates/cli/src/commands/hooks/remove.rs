@@ -5,51 +5,18 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use hookwright_hooks::{FileKind, Hook, Source};
 use hookwright_settings::edit::{EditError, json_splice, rewrite};
 
 use super::LoadedProject;
-use crate::args::{HookRemoveArgs, ScopeArg};
+use super::declaration::{Declaration, find_declaration, hook_id};
+use crate::args::HookRemoveArgs;
 use crate::commands::hook_test::{HookTestFile, find_test_files};
 use crate::{exit, output};
 
 pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::Result<u8> {
     let name = &remove.name;
-    let entries = toolbox.entries();
-    let named: Vec<&Hook> = entries.iter().map(|entry| entry.hook.as_ref()).filter(|hook| hook.id() == name).collect();
-    if named.is_empty() {
-        return Err(toolbox.unknown_hook_error(name));
-    }
-    let wanted = |hook: &&&Hook| match remove.scope {
-        None => true,
-        Some(ScopeArg::User) => hook.source == Source::User,
-        Some(ScopeArg::Workspace) => hook.source == Source::Project,
-    };
-    let chosen: Vec<&Hook> = named.iter().filter(wanted).copied().collect();
-    let mut files: Vec<(PathBuf, &Source)> = Vec::new();
-    for hook in &chosen {
-        let Some(place) = &hook.location else { continue };
-        match &hook.source {
-            _ if FileKind::from_path(&place.file) == FileKind::Claude => {
-                bail!("hook `{name}` is declared in Claude Code's own settings ({place}); remove it there")
-            }
-            Source::Project | Source::User => files.push((place.file.to_path_buf(), &hook.source)),
-            Source::Extension(extension) => bail!(
-                "hook `{name}` comes with extension `{extension}`: `hookwright extensions disable {extension}` switches that off"
-            ),
-            source => bail!("hook `{name}` is declared in the {source} settings ({place}); remove it there by hand"),
-        }
-    }
-    files.sort();
-    files.dedup();
-    let (file, source) = match files.as_slice() {
-        [] => bail!("hook `{name}` is not declared in that scope; `hookwright hooks show {name}` says where it is"),
-        [only] => only,
-        several => {
-            let places: Vec<String> = several.iter().map(|(file, _)| file.display().to_string()).collect();
-            bail!("hook `{name}` is declared in {}; choose one with --scope user or workspace", places.join(" and "))
-        }
-    };
+    let Declaration { file, source, hooks } = find_declaration(toolbox, name, remove.scope)?;
+    let file = &file;
     let mut removed = 0;
     rewrite(file, |text| {
         let (text, count) = remove_hook(file, text, name)?;
@@ -61,11 +28,11 @@ pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::R
     }
     let times = if removed == 1 { String::new() } else { format!(", on {removed} events or matchers") };
     output::note(format!("removed hook `{name}` from {}{times} ({source})", file.display()))?;
-    if chosen.iter().any(|hook| hook.is_guard()) {
+    if hooks.iter().any(|hook| hook.is_guard()) {
         output::warn(format!("`{name}` was a guard; nothing replaces it"))?;
     }
     report_tests(toolbox, name, file)?;
-    let scripts: Vec<String> = chosen.iter().filter_map(|hook| hook.command()).map(output::one_line).collect();
+    let scripts: Vec<String> = hooks.iter().filter_map(|hook| hook.command()).map(output::one_line).collect();
     if let Some(script) = scripts.first() {
         output::hint(format!("the program that it ran is kept: {script}"))?;
     }
@@ -139,12 +106,6 @@ fn find_removal_path(file: &Path, text: &str, name: &str) -> Result<Option<Vec<u
         }
     }
     Ok(None)
-}
-
-/// Returns the hook's id as the engine computes it.
-fn hook_id(hook: &json_splice::JsonTree) -> Option<String> {
-    let text = |key: &str| hook.get(key)?.1.to_value().as_str().map(str::to_owned).filter(|text| !text.is_empty());
-    text("name").or_else(|| text("command")).or_else(|| text("reason"))
 }
 
 #[cfg(test)]

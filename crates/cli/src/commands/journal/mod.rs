@@ -138,7 +138,7 @@ fn deciders(event: &hookwright_journal::EventEntry) -> String {
 }
 
 /// Says in a few words what an event was about.
-fn subject(line: &JournalLine) -> String {
+pub(crate) fn subject(line: &JournalLine) -> String {
     let Some(event) = line.event() else { return String::new() };
     let input = line.content.as_ref().map(|content| &content["input"]);
     let args = input.map(|input| &input["tool_input"]);
