@@ -95,19 +95,11 @@ impl Reader {
     ///
     /// # Errors
     /// If a segment cannot be read.
-    pub fn for_each_unparsed(
-        &self,
-        query: &Query,
-        mut visit: impl FnMut(&str) -> bool,
-    ) -> Result<(), JournalError> {
+    pub fn for_each_unparsed(&self, query: &Query, mut visit: impl FnMut(&str) -> bool) -> Result<(), JournalError> {
         self.for_each_text(query, |_, line| visit(line))
     }
 
-    fn for_each_text(
-        &self,
-        query: &Query,
-        mut visit: impl FnMut(&Segment, &str) -> bool,
-    ) -> Result<(), JournalError> {
+    fn for_each_text(&self, query: &Query, mut visit: impl FnMut(&Segment, &str) -> bool) -> Result<(), JournalError> {
         for segment in list_segments(&self.dir)? {
             let index = Index::load(&self.dir, &segment)?;
             let filter = query.compile(&index);

@@ -138,9 +138,7 @@ impl Reader {
             searched += 1;
             let is_end = match &later.entry {
                 Entry::Call(end) => end.agent == event.agent && end.session == event.session && end.call == call,
-                Entry::Event(one) => {
-                    one.event == "AfterTool" && is_same_call(one, &event.agent, &event.session, call)
-                }
+                Entry::Event(one) => one.event == "AfterTool" && is_same_call(one, &event.agent, &event.session, call),
                 _ => false,
             };
             let is_call = matches!(later.entry, Entry::Call(_));
@@ -379,9 +377,11 @@ impl Teller<'_> {
         }
         let mut details = Vec::new();
         if let Some(changes) = self.content["changes"].as_object() {
-            details.extend(changes.iter().map(|(key, value)| {
-                format!("hooks changed the argument {} to {}", quote(key), quote(&plain(value)))
-            }));
+            details.extend(
+                changes.iter().map(|(key, value)| {
+                    format!("hooks changed the argument {} to {}", quote(key), quote(&plain(value)))
+                }),
+            );
         }
         let texts = [("context", "hooks added context for the model"), ("message", "hooks told the user")];
         for (key, words) in texts {

@@ -25,10 +25,7 @@ pub(super) fn declaration_text(hook: &Hook) -> String {
 /// registered in code have no file and are left out, and so are hooks in shadow, which deny nothing.
 pub(super) fn ledger_hooks(loaded: &LoadedConfig) -> Vec<LedgerHook> {
     let enabled = loaded.registry.entries().filter(|(hook, state)| {
-        **state == HookState::Enabled
-            && hook.source != Source::Runtime
-            && hook.location.is_some()
-            && !hook.is_shadow()
+        **state == HookState::Enabled && hook.source != Source::Runtime && hook.location.is_some() && !hook.is_shadow()
     });
     enabled.map(|(hook, _)| ledger_hook(hook)).collect()
 }

@@ -39,6 +39,7 @@ mod packs;
 mod policy;
 #[cfg(unix)]
 mod sdk;
+mod replay;
 mod seclusion;
 #[cfg(unix)]
 mod setup;

@@ -177,11 +177,7 @@ async fn model_and_agent_events_go_on() {
         assert!(matches!(outcome.verdict, BeforeModelVerdict::Proceed { changes: None }), "{answer}");
         assert!(outcome.merged.answer.llm_response.is_none(), "{answer}");
     }
-    let after = AfterAgent {
-        prompt: "p".into(),
-        prompt_response: "r".into(),
-        stop_hook_active: false,
-    };
+    let after = AfterAgent { prompt: "p".into(), prompt_response: "r".into(), stop_hook_active: false };
     for answer in [deny(), json!({"hookSpecificOutput": {"clearContext": true}})] {
         let outcome = fire(&world, json!([shadow_answering(answer)]), &after).await;
         assert_eq!(outcome.verdict, AfterAgentVerdict::Accept { clear_context: false });

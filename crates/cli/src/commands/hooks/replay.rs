@@ -159,8 +159,7 @@ impl<'w> Replay<'w> {
         let idle = self.lanes.split_off(shares.len());
         let working = self.lanes.drain(..).zip(shares);
         let lanes = self.runtime.block_on(async {
-            let tasks: Vec<_> =
-                working.map(|(lane, lines)| tokio::spawn(lane.run(lines, targets.clone()))).collect();
+            let tasks: Vec<_> = working.map(|(lane, lines)| tokio::spawn(lane.run(lines, targets.clone()))).collect();
             let mut lanes = Vec::new();
             for task in tasks {
                 lanes.push(task.await?);
@@ -174,7 +173,12 @@ impl<'w> Replay<'w> {
     }
 
     /// Ends all processes and sums up.
-    fn finish(mut self, place: &ProjectArgs, world: &ProcessEnv, args: &HookReplayArgs) -> anyhow::Result<ReplayReport> {
+    fn finish(
+        mut self,
+        place: &ProjectArgs,
+        world: &ProcessEnv,
+        args: &HookReplayArgs,
+    ) -> anyhow::Result<ReplayReport> {
         let mut report = ReplayReport { events: self.events, ..ReplayReport::default() };
         for lane in self.lanes.drain(..) {
             report.merge(self.runtime.block_on(lane.finish()));

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::bail;
 use hookwright_hooks::RunReport;
 use hookwright_settings::{LoadOptions, ProcessEnv, load};
+use record::EventSelection;
 use serde_json::{Value, json};
 use similar::TextDiff;
 
@@ -19,15 +20,20 @@ use crate::commands::hook_test::{self, ExpectationFailure, HookTestCaseResult, H
 use crate::exit;
 use crate::output::{self, BAD, BOLD, DIM, GOOD, WARN, paint};
 
+/// The file that recorded cases go to, as `--record` without a file has it.
+const DEFAULT_RECORD_FILE: &str = ".hookwright/recorded.hooktest.toml";
+
 /// The folders of a project that hold hooks and their tests.
 const HOOK_FOLDERS: [&str; 2] = [".hookwright", ".gemini"];
 
 pub(crate) fn run(place: &ProjectArgs, world: &ProcessEnv, args: &HookTestArgs) -> anyhow::Result<u8> {
     let project = place.directory(world)?;
-    if let Some(file) = &args.record {
+    if args.record.is_some() || args.from_journal.is_some() {
+        let file = args.record.as_deref().unwrap_or(Path::new(DEFAULT_RECORD_FILE));
+        let selection = args.from_journal.map_or(EventSelection::Last, EventSelection::Line);
         return match untrusted_folder(place, world, &project, &[]) {
             Some(folder) => print_refusal(&folder, false),
-            None => record::run(world, &project, file),
+            None => record::run(world, &project, file, selection),
         };
     }
     if !args.watch {

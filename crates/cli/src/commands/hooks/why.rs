@@ -68,12 +68,7 @@ pub(crate) fn tell(reader: &Reader, mut line: JournalLine) -> anyhow::Result<Opt
 }
 
 /// Returns the last event of this project, or else of any.
-fn last_event(
-    reader: &Reader,
-    place: &ProjectArgs,
-    world: &ProcessEnv,
-    denied: bool,
-) -> anyhow::Result<JournalLine> {
+fn last_event(reader: &Reader, place: &ProjectArgs, world: &ProcessEnv, denied: bool) -> anyhow::Result<JournalLine> {
     let project = place.directory(world)?;
     let now = jiff::Timestamp::now();
     let mut query = Query::default();

@@ -1,6 +1,7 @@
 //! `hookwright journal …`: shows, checks, signs, exports and forgets the record of what hooks decided.
 
 mod export;
+mod recorded_input;
 mod show;
 mod stats;
 mod verify;
@@ -15,6 +16,8 @@ use hookwright_journal::{
 };
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use jiff::Timestamp;
+
+pub(crate) use recorded_input::recorded_input;
 
 use crate::args::{JournalCommand, JournalForgetArgs, JournalOutput, ProjectCommand};
 use crate::commands::hooks::LoadedProject;

@@ -174,7 +174,10 @@ impl HookComparison {
 
     pub(super) fn failure_text(&self) -> String {
         let error = self.last_error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
-        format!("fails in {} of {} runs, then in {} of {}{error}", self.now.failures, self.now.runs, self.then.failures, self.then.runs)
+        format!(
+            "fails in {} of {} runs, then in {} of {}{error}",
+            self.now.failures, self.now.runs, self.then.failures, self.then.runs
+        )
     }
 
     pub(super) fn to_json(&self, name: &str) -> Value {
@@ -286,7 +289,10 @@ mod tests {
                 let kind = DifferenceKind::between(before, after);
                 assert_eq!(kind.is_none(), before == after, "{before:?} {after:?}");
                 assert_eq!(kind == Some(DifferenceKind::Stops), before < Verdict::Deny && after >= Verdict::Deny);
-                assert_eq!(kind == Some(DifferenceKind::NoLongerStops), before >= Verdict::Deny && after < Verdict::Deny);
+                assert_eq!(
+                    kind == Some(DifferenceKind::NoLongerStops),
+                    before >= Verdict::Deny && after < Verdict::Deny
+                );
             }
         }
         assert_eq!(DifferenceKind::between(Verdict::Pass, Verdict::Ask), Some(DifferenceKind::Asks));

@@ -12,11 +12,9 @@ use hookwright_journal::{EventEntry, JournalLine, Reader, Verdict, merged_verdic
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::comparison::{
-    Difference, DifferenceKind, HookRunFacts, ReplayReport, recorded_verdict, without_approval,
-};
+use super::comparison::{Difference, DifferenceKind, HookRunFacts, ReplayReport, recorded_verdict, without_approval};
 use super::target::ReplayTarget;
-use crate::commands::journal::subject;
+use crate::commands::journal::{recorded_input, subject};
 
 /// After this many timeouts a hook is not asked any more.
 const MAX_TIMEOUTS: u32 = 3;
@@ -85,8 +83,7 @@ impl Lane {
     /// # Errors
     /// Why it is not possible.
     async fn replay(&mut self, text: &str, targets: &Targets) -> Result<(), String> {
-        let mut line: JournalLine =
-            serde_json::from_str(text).map_err(|_| "the line is damaged".to_owned())?;
+        let mut line: JournalLine = serde_json::from_str(text).map_err(|_| "the line is damaged".to_owned())?;
         let project = line.event().ok_or("it is no event")?.project.clone();
         let target = match targets.get(Path::new(&project)) {
             Some(Ok(target)) => target,
@@ -113,8 +110,7 @@ impl Lane {
         lane.enter(event, &input)?;
         let context = run_context(event, &input);
         let is_redacted = text.contains("***");
-        let any = AnyEvent::from_fields(kind, input)
-            .map_err(|error| format!("its input is not complete ({error})"))?;
+        let any = AnyEvent::from_fields(kind, input).map_err(|error| format!("its input is not complete ({error})"))?;
         let outcome = lane.engine.fire_any_in_context(&any, &context, &CancellationToken::new()).await;
         self.report.replayed += 1;
         self.report.redacted += u64::from(is_redacted);
@@ -146,9 +142,10 @@ impl Lane {
         let event = line.event()?;
         let answer = &outcome.merged.answer;
         let shadow = outcome.runs.iter().find_map(|run| run.shadow_answer.as_deref());
-        let reason = [Some(answer), shadow].into_iter().flatten().find_map(|answer| {
-            answer.stop_reason.clone().or_else(|| answer.reason.clone())
-        });
+        let reason = [Some(answer), shadow]
+            .into_iter()
+            .flatten()
+            .find_map(|answer| answer.stop_reason.clone().or_else(|| answer.reason.clone()));
         let by = match (after > before, &self.only_hook) {
             (_, Some(only)) => vec![only.to_string()],
             (true, None) if !outcome.merged.decided_by.is_empty() => outcome.merged.decided_by.clone(),
@@ -228,41 +225,14 @@ fn take_input(
     text: &str,
     target: &ReplayTarget,
 ) -> Result<Map<String, Value>, String> {
-    if let Some(why) = line.event().and_then(|event| event.withheld.as_deref()) {
-        return Err(format!("its content is not on record: {why}"));
-    }
     if text.contains("\"sha256:") {
         reader.resolve(line);
     }
-    let content = line.content.as_ref().ok_or("its content was forgotten")?;
-    if let Some(why) = content.get("omitted").and_then(Value::as_str) {
-        return Err(format!("its content is not on record: {why}"));
-    }
-    let Some(Value::Object(input)) = content.get("input") else { return Err("its input is not on record".to_owned()) };
-    if text.contains("\"omitted\":") || text.contains("\"sha256:") {
-        let incomplete = input.iter().any(|(_, value)| has_missing_part(value));
-        if incomplete {
-            return Err("a part of its content is too large or was forgotten".to_owned());
-        }
-    }
+    let input = recorded_input(line)?;
     Ok(match &target.moved {
         None => input.clone(),
         Some((from, to)) => input.iter().map(|(key, value)| (key.clone(), with_path(value, from, to))).collect(),
     })
-}
-
-/// Whether a value stands for one that is stored elsewhere, or not at all.
-fn has_missing_part(value: &Value) -> bool {
-    match value {
-        Value::Object(fields) => {
-            let is_reference = fields.len() == 2
-                && fields.get("bytes").is_some_and(Value::is_u64)
-                && ["body", "omitted"].iter().any(|key| fields.get(*key).is_some_and(Value::is_string));
-            is_reference || fields.values().any(has_missing_part)
-        }
-        Value::Array(items) => items.iter().any(has_missing_part),
-        _ => false,
-    }
 }
 
 /// Returns the value with another path in place of the project's.
@@ -270,9 +240,7 @@ fn with_path(value: &Value, from: &str, to: &str) -> Value {
     match value {
         Value::String(text) if text.contains(from) => Value::from(text.replace(from, to)),
         Value::Array(items) => items.iter().map(|item| with_path(item, from, to)).collect(),
-        Value::Object(fields) => {
-            fields.iter().map(|(key, value)| (key.clone(), with_path(value, from, to))).collect()
-        }
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), with_path(value, from, to))).collect(),
         other => other.clone(),
     }
 }

@@ -35,7 +35,11 @@ pub(super) struct ReplayOptions {
 }
 
 impl ReplayOptions {
-    pub(super) fn new(args: &HookReplayArgs, trust: TrustOverride, world: &ProcessEnv) -> anyhow::Result<ReplayOptions> {
+    pub(super) fn new(
+        args: &HookReplayArgs,
+        trust: TrustOverride,
+        world: &ProcessEnv,
+    ) -> anyhow::Result<ReplayOptions> {
         let mut extra_hooks = Vec::new();
         if let Some(file) = &args.settings {
             let file = world.cwd.join(file);
@@ -110,10 +114,8 @@ impl ReplayTarget {
         if !project.is_dir() {
             return Err("the project's folder is gone".to_owned());
         }
-        let loaded = load(
-            world,
-            &LoadOptions { project: project.to_owned(), trust: options.trust, ..LoadOptions::default() },
-        );
+        let loaded =
+            load(world, &LoadOptions { project: project.to_owned(), trust: options.trust, ..LoadOptions::default() });
         let is_trusted = loaded.project.trust.is_trusted();
         let note = (!is_trusted && !loaded.untrusted_project_hooks().is_empty())
             .then(|| format!("{} is not trusted, so that its own hooks are not asked", project.display()));

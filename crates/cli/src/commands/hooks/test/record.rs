@@ -1,4 +1,4 @@
-//! `hooks test --record`: turns the last event of the project's last session into a case of a hook-test file.
+//! `hooks test --record` and `--from-journal`: turns a recorded event into a case of a hook-test file.
 
 use std::io::Write;
 use std::path::Path;
@@ -7,11 +7,13 @@ use anyhow::Context;
 use hookwright_agent::transcript;
 use hookwright_disk::{FilePrivacy, SymlinkPolicy};
 use hookwright_hooks::EventKind;
+use hookwright_journal::{JournalLine, Query, Reader};
 use hookwright_model::PartKind;
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::{Map, Value};
 
 use crate::commands::hook_test;
+use crate::commands::journal::{line_by_number, recorded_input};
 use crate::{exit, output};
 
 /// The event that becomes a case.
@@ -23,14 +25,25 @@ struct RecordedEvent {
     input: String,
 }
 
+/// The event that the user wants as a case.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EventSelection {
+    /// The last tool call, or else the last prompt, of the project's last session, of any agent.
+    Last,
+    /// The event of this line of the journal.
+    Line(u64),
+}
+
 /// Adds the case to a file, with the decision that the project's hooks take now as the expectation.
-pub(super) fn run(world: &ProcessEnv, project: &Path, file: &Path) -> anyhow::Result<u8> {
+pub(super) fn run(world: &ProcessEnv, project: &Path, file: &Path, selection: EventSelection) -> anyhow::Result<u8> {
     let file = project.join(file);
-    let sessions = transcript::list(&ConfigPaths::new(world).chats_dir(project))?;
-    let newest = sessions.iter().max_by_key(|session| session.updated);
-    let newest = newest.context("there is no session of this project to record from; `hookwright` starts one")?;
-    let recorded = last_event(&newest.path, project)?;
-    let recorded = recorded.with_context(|| format!("session {} has no tool call and no prompt", newest.id))?;
+    let recorded = match selection {
+        EventSelection::Last => last_recorded_event(world, project)?,
+        EventSelection::Line(number) => {
+            let line = line_by_number(&Reader::new(&ConfigPaths::new(world).journal), number)?;
+            event_of_line(&line).with_context(|| format!("line {number} can't become a case"))?
+        }
+    };
     let before = match file.exists() {
         true => hookwright_disk::read_text(&file, hook_test::MAX_TEST_FILE_BYTES)
             .with_context(|| format!("can't read {}", file.display()))?,
@@ -63,8 +76,96 @@ pub(super) fn run(world: &ProcessEnv, project: &Path, file: &Path) -> anyhow::Re
     if case.is_some_and(|case| case.runs.iter().any(|run| run.failure.is_some())) {
         output::warn("a hook failed, so the case does not pass as it is")?;
     }
+    if recorded.input.contains("***") {
+        output::warn("secrets were removed from the recorded input: it has *** in their place")?;
+    }
     output::hint("check the expectation, then run `hookwright hooks test`")?;
     Ok(exit::OK)
+}
+
+/// Returns the last event of the project's last session: of the journal, which has those of other agents too, or of a
+/// transcript, which has those without hooks too.
+fn last_recorded_event(world: &ProcessEnv, project: &Path) -> anyhow::Result<RecordedEvent> {
+    let paths = ConfigPaths::new(world);
+    let sessions = transcript::list(&paths.chats_dir(project))?;
+    let newest = sessions.iter().max_by_key(|session| session.updated);
+    let line = last_line(&Reader::new(&paths.journal), project)?;
+    let line_time = line.as_ref().and_then(|line| line.time.parse::<jiff::Timestamp>().ok());
+    let Some(newest) = newest.filter(|newest| line_time.is_none_or(|time| newest.updated >= time)) else {
+        let line = line.context("there is no session of this project to record from; `hookwright` starts one")?;
+        return event_of_line(&line).with_context(|| format!("line {} can't become a case", line.seq));
+    };
+    let recorded = last_event(&newest.path, project)?;
+    recorded.with_context(|| format!("session {} has no tool call and no prompt", newest.id))
+}
+
+/// Returns the line of the project's last tool call, or else of its last prompt.
+fn last_line(reader: &Reader, project: &Path) -> anyhow::Result<Option<JournalLine>> {
+    let now = jiff::Timestamp::now();
+    for event in ["BeforeTool", "BeforeAgent"] {
+        let mut query = Query::default();
+        query.add(&format!("event={event}"), now)?;
+        query.add(&format!("project={}", project.display()), now)?;
+        if let Some(mut line) = reader.select(&query, 1)?.lines.pop() {
+            reader.resolve(&mut line);
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
+}
+
+/// Fields that every event has, and those that a case has no use for.
+const BASE_FIELDS: [&str; 12] = [
+    "session_id",
+    "transcript_path",
+    "cwd",
+    "hook_event_name",
+    "timestamp",
+    "turn_id",
+    "agent_id",
+    "agent_name",
+    "agent_transcript_path",
+    "approval_mode",
+    "host",
+    "tool_use_id",
+];
+
+/// Returns the event of a line of the journal.
+///
+/// # Errors
+/// If its input is not on record, or if it is no event that hooks are asked about here.
+fn event_of_line(line: &JournalLine) -> anyhow::Result<RecordedEvent> {
+    let input = recorded_input(line).map_err(anyhow::Error::msg)?;
+    let entry = line.event().context("it is no event")?;
+    let event = EventKind::from_name(&entry.event).context("the event is not known here")?;
+    let portable = |value: &Value| match entry.project.is_empty() {
+        true => value.clone(),
+        false => portable_value(value, &entry.project),
+    };
+    let mut fields: Map<String, Value> = input
+        .iter()
+        .filter(|(key, _)| !BASE_FIELDS.contains(&key.as_str()))
+        .map(|(key, value)| (key.clone(), portable(value)))
+        .collect();
+    if fields.get("requested_by").is_some_and(|by| by == "model") {
+        fields.shift_remove("requested_by");
+    }
+    let mut lines = String::new();
+    let mut about = event.name().to_owned();
+    if let Some(Value::String(tool)) = fields.shift_remove("tool_name") {
+        let args = fields.shift_remove("tool_input").unwrap_or_default();
+        let first = args.as_object().and_then(|args| args.values().find_map(Value::as_str)).unwrap_or_default();
+        about = format!("{tool} {first}");
+        lines = format!("tool = {}\nargs = {}\n", toml_value(&Value::String(tool)), toml_value(&args));
+    } else if let Some(prompt @ Value::String(_)) = fields.shift_remove("prompt") {
+        about = prompt.as_str().unwrap_or_default().to_owned();
+        lines = format!("prompt = {}\n", toml_value(&prompt));
+    }
+    fields.retain(|_, value| !value.is_null());
+    if !fields.is_empty() {
+        lines += &format!("input = {}\n", toml_value(&Value::Object(fields)));
+    }
+    Ok(RecordedEvent { event, title: output::truncate_columns(&format!("recorded: {about}"), 70), input: lines })
 }
 
 /// Returns the last tool call of a session, or else its last prompt.
