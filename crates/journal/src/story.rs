@@ -473,10 +473,13 @@ fn plain(value: &Value) -> String {
 fn named_items(list: &Value) -> Option<String> {
     let items = list.as_array().filter(|items| !items.is_empty())?;
     let named = |item: &Value| match item {
-        Value::Object(fields) => quote(&fields.values().map(plain).collect::<Vec<_>>().join(" ")),
-        other => quote(&plain(other)),
+        Value::Object(fields) => fields.values().map(plain).collect::<Vec<_>>().join(" "),
+        // A command is a list of words.
+        Value::Array(words) => words.iter().map(plain).collect::<Vec<_>>().join(" "),
+        other => plain(other),
     };
-    let mut names: Vec<String> = items.iter().take(MAX_NAMED_EFFECTS).map(named).collect();
+    let quoted = |item: &Value| format!("`{}`", quote(&named(item)));
+    let mut names: Vec<String> = items.iter().take(MAX_NAMED_EFFECTS).map(quoted).collect();
     if items.len() > MAX_NAMED_EFFECTS {
         names.push(format!("and {} more", items.len() - MAX_NAMED_EFFECTS));
     }
@@ -509,7 +512,7 @@ mod tests {
                     "ms": 50.0}],
             "told": {"verdict": "deny", "exit": 2}, "lost": [{"wanted": "ask", "became": "deny"}],
             "content": {"input": {"tool_input": {"command": "git push\u{1b}[31m --force"}, "cwd": "/p/sub"},
-                "effects": {"commands": ["git push --force"], "network": ["origin"], "certain": false,
+                "effects": {"commands": [["git", "push", "--force"]], "network": ["origin"], "certain": false,
                     "unsure": ["the remote"]},
                 "reason": "shared history",
                 "runs": [{"reason": "shared history", "matched": "commands: git push"}, {"reason": "sure?"},
@@ -525,8 +528,8 @@ mod tests {
             "Denied: run_shell_command `git push [31m --force`",
             "2026-11-18 16:02:03 UTC: in claude 2.1, the model asked for",
             "working directory /p/sub",
-            "It would run: git push --force. It would reach the network: origin.",
-            "Not all of its effects are known: the remote.",
+            "It would run: `git push --force`. It would reach the network: `origin`.",
+            "Not all of its effects are known: `the remote`.",
             "4 hooks were asked, at the same time",
             "1. no-push (rule, project settings, guard) said deny: shared history; it was asked because of commands: git push; 0.03 ms",
             "2. careful (command, user settings) said ask: sure?; 4 ms",
