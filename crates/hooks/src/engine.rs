@@ -27,7 +27,9 @@ use crate::guards::trust_gate::TrustGate;
 use crate::hook::{Action, Hook, RunCondition, Source, WorkerAction};
 use crate::matching::mcp_names::McpToolName;
 use crate::registry::{HookState, Registry, SwitchError};
-use crate::running::dispatch::{BackgroundRuns, EventDispatch, EventRuns, HookRun, resolve_session_and_effects};
+use crate::running::dispatch::{
+    BackgroundRuns, EventDispatch, EventRuns, HookRun, read_session_and_effects, resolve_session_and_effects,
+};
 use crate::running::observer::{EventId, EventReport, Observer, RunContext};
 use crate::running::plan::{Plan, Planner};
 use crate::running::readiness::ReadinessError;
@@ -49,6 +51,7 @@ struct EngineState {
     runners: RwLock<Arc<HookRunners>>,
     observers: Arc<[Arc<dyn Observer>]>,
     trust_gate: Option<Arc<dyn TrustGate>>,
+    disk_access: DiskAccess,
     /// The number of events that have had hooks to run.
     fired_events: AtomicU64,
     background: BackgroundRuns,
@@ -69,6 +72,16 @@ impl Drop for EngineState {
     }
 }
 
+/// How the engine reads the disk to determine the effects of a call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum DiskAccess {
+    /// On another thread, for a bounded time.
+    #[default]
+    WithTimeout,
+    /// On the thread that fires the event.
+    Direct,
+}
+
 /// Builds a [`HookEngine`]; made by [`HookEngine::builder`].
 pub struct HookEngineBuilder {
     registry: Registry,
@@ -78,6 +91,7 @@ pub struct HookEngineBuilder {
     observers: Vec<Arc<dyn Observer>>,
     trust_gate: Option<Arc<dyn TrustGate>>,
     launcher: Option<Arc<dyn ConfinementLauncher>>,
+    disk_access: DiskAccess,
 }
 
 impl HookEngineBuilder {
@@ -130,6 +144,14 @@ impl HookEngineBuilder {
         self
     }
 
+    /// Has the effects of a call determined on the thread that fires the event, for programs that fire many events and
+    /// that a disk which does not respond may hold up.
+    #[must_use]
+    pub fn read_disk_directly(mut self) -> Self {
+        self.disk_access = DiskAccess::Direct;
+        self
+    }
+
     /// Builds the engine.
     pub fn build(self) -> HookEngine {
         HookEngine {
@@ -139,6 +161,7 @@ impl HookEngineBuilder {
                 runners: RwLock::new(Arc::new(HookRunners::new(self.exec_envs, self.limits, self.launcher))),
                 observers: self.observers.into(),
                 trust_gate: self.trust_gate,
+                disk_access: self.disk_access,
                 fired_events: AtomicU64::new(0),
                 background: BackgroundRuns::default(),
                 spent_once_hooks: Mutex::default(),
@@ -158,6 +181,7 @@ impl HookEngine {
             observers: Vec::new(),
             trust_gate: None,
             launcher: None,
+            disk_access: DiskAccess::default(),
         }
     }
 
@@ -184,8 +208,14 @@ impl HookEngine {
     ) -> Outcome<E::Verdict> {
         let Some(plan) = self.plan_for_event(event) else { return build_outcome::<E>(Vec::new()) };
         let started = Instant::now();
-        let (session, effects) =
-            resolve_session_and_effects(event, context, self.session_dir(), self.user_home::<E>()).await;
+        let (session, effects) = match self.shared.disk_access {
+            DiskAccess::WithTimeout => {
+                resolve_session_and_effects(event, context, self.session_dir(), self.user_home::<E>()).await
+            }
+            DiskAccess::Direct => {
+                read_session_and_effects(event, context, &self.session_dir(), self.user_home::<E>().as_deref())
+            }
+        };
         let Some(dispatch) = self.prepare_dispatch(plan, event, context, cancel, session) else {
             return build_outcome::<E>(Vec::new());
         };

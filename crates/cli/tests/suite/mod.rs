@@ -37,9 +37,9 @@ mod model_server;
 mod opencode;
 mod packs;
 mod policy;
+mod replay;
 #[cfg(unix)]
 mod sdk;
-mod replay;
 mod seclusion;
 #[cfg(unix)]
 mod setup;

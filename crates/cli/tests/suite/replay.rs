@@ -72,7 +72,10 @@ fn a_hook_in_shadow_lets_everything_pass_and_is_shown_as_such() {
     let shown = sandbox.run(&["hooks", "show", "r"]).expect_exit_code(0);
     assert!(shown.stdout.contains("decides nothing") && !shown.stdout.contains("armed"), "{}", shown.stdout);
     let told = sandbox.run(&["hooks", "show", "r", "--json"]).expect_exit_code(0).json();
-    assert_eq!((&told[0]["state"], &told[0]["armed"], &told[0]["mode"]), (&json!("shadow"), &json!(false), &json!("shadow")));
+    assert_eq!(
+        (&told[0]["state"], &told[0]["armed"], &told[0]["mode"]),
+        (&json!("shadow"), &json!(false), &json!("shadow"))
+    );
     let doctor = sandbox.run(&["hooks", "doctor"]);
     assert!(doctor.stdout.contains("0 armed") && doctor.stdout.contains("1 in shadow"), "{}", doctor.stdout);
     let explained = sandbox.run(&["agents", "explain", "claude-code"]);
@@ -309,7 +312,8 @@ fn hooks_with_side_effects_do_not_act() {
 #[test]
 fn a_program_that_decides_is_replayed() {
     let sandbox = sandbox();
-    let command = sandbox.script("judge.sh", "grep -q 'rm ' && echo '{\"decision\": \"deny\", \"reason\": \"rm\"}'; exit 0");
+    let command =
+        sandbox.script("judge.sh", "grep -q 'rm ' && echo '{\"decision\": \"deny\", \"reason\": \"rm\"}'; exit 0");
     let hook = json!({"type": "command", "name": "judge", "command": command});
     sandbox.settings(&before_tool(&json!([hook])));
     for command in ["rm a", "ls"] {
@@ -405,7 +409,11 @@ fn a_line_of_the_journal_becomes_a_test_case() {
     assert!(run.stdout.contains("1 passed"), "{}", run.stdout);
     call(&sandbox, "s", "ls");
     let run = sandbox.run(&["hooks", "test", "--record"]).expect_exit_code(0);
-    assert!(run.stdout.contains("recorded: run_shell_command ls") && run.stdout.contains("expects allow"), "{}", run.stdout);
+    assert!(
+        run.stdout.contains("recorded: run_shell_command ls") && run.stdout.contains("expects allow"),
+        "{}",
+        run.stdout
+    );
     sandbox.run(&["hooks", "test"]).expect_exit_code(0);
     let prompt = json!({"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "fix it",
         "cwd": sandbox.project()});

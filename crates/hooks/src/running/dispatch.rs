@@ -125,6 +125,18 @@ pub(crate) async fn resolve_session_and_effects<E: Event>(
     look.await.unwrap_or_else(|| (assumed, is_call.then(|| Effects::unknown(DISK_TIMEOUT_MESSAGE))))
 }
 
+/// Like [`resolve_session_and_effects`], on this thread and for as long as the disk takes.
+pub(crate) fn read_session_and_effects<E: Event>(
+    event: &E,
+    context: &RunContext,
+    home: &SessionDir,
+    user_home: Option<&Path>,
+) -> (SessionSnapshot, Option<Effects>) {
+    let session = home.snapshot();
+    let effects = EffectsQuery::from_event(event, context).map(|call| call.effects(&session, user_home));
+    (session, effects)
+}
+
 /// A scheduled run of one hook of the plan.
 struct ScheduledRun {
     /// The index of the hook in the plan.

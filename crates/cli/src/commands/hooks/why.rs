@@ -67,6 +67,20 @@ pub(crate) fn tell(reader: &Reader, mut line: JournalLine) -> anyhow::Result<Opt
     Ok(Story::tell(&line, outcome.as_ref()).map(|story| (story, line)))
 }
 
+/// Returns the story of the last event on record that a hook was asked about.
+///
+/// # Errors
+/// If the journal can't be read.
+pub(crate) fn last_story_of_hook(world: &ProcessEnv, hook: &str) -> anyhow::Result<Option<Story>> {
+    let reader = Reader::new(&ConfigPaths::new(world).journal);
+    let now = jiff::Timestamp::now();
+    let mut query = Query::default();
+    query.add("kind=event", now)?;
+    query.add(&format!("hook={hook}"), now)?;
+    let Some(line) = reader.select(&query, 1)?.lines.pop() else { return Ok(None) };
+    Ok(tell(&reader, line)?.map(|(story, _)| story))
+}
+
 /// Returns the last event of this project, or else of any.
 fn last_event(reader: &Reader, place: &ProjectArgs, world: &ProcessEnv, denied: bool) -> anyhow::Result<JournalLine> {
     let project = place.directory(world)?;

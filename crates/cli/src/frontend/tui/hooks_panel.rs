@@ -13,6 +13,7 @@ use super::driver::ScreenDriver;
 use super::hook_log::HookLog;
 use super::pager::Pager;
 use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
+use crate::commands::hooks::why;
 
 pub(crate) struct HooksPanel {
     entries: Vec<HookListEntry>,
@@ -132,7 +133,7 @@ impl HooksPanel {
         lines.resize(rows.saturating_sub(1), StyledLine::new());
         let keys = StyledLine::styled(
             NOTE,
-            "e enable  d disable  t trust  c canary  o open  / filter  v event  ↑↓ choose  esc close",
+            "e enable  d disable  t trust  c canary  o open  w why  / filter  v event  ↑↓ choose  esc close",
         );
         let asked = StyledLine::styled(WARN.bold(), "the agent waits for your permission: esc shows the question");
         lines.push(if app.dialogs.is_empty() { keys } else { asked }.clip(columns));
@@ -354,6 +355,7 @@ impl ScreenDriver<'_> {
             KeyCode::Char('/') => panel.is_filtering = true,
             KeyCode::Char('v') => panel.next_event(),
             KeyCode::Char('o') => self.open_hook(),
+            KeyCode::Char('w') => self.open_story(),
             KeyCode::Char(key @ ('e' | 'd' | 't' | 'c')) => {
                 if let Some(entry) = panel.current() {
                     self.run_panel_action(key, &entry);
@@ -374,6 +376,19 @@ impl ScreenDriver<'_> {
         let lines = panel.details(Some(&entry), &self.app.log, usize::MAX);
         let text = lines.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n");
         self.app.cards.push(format!("hook {}", entry.hook.id()), CardContent::Text(text), None);
+        self.pager = Pager::open_card(&self.app, 1);
+    }
+
+    /// Opens the story of the last event on record that the hook was asked about in the pager.
+    fn open_story(&mut self) {
+        let Some(entry) = self.panel.as_ref().and_then(HooksPanel::current) else { return };
+        let name = entry.hook.id();
+        let text = match why::last_story_of_hook(self.world, name) {
+            Ok(Some(story)) => story.lines().join("\n"),
+            Ok(None) => "no event that this hook was asked about is on record".to_owned(),
+            Err(error) => format!("the journal can't be read: {error:#}"),
+        };
+        self.app.cards.push(format!("why {name}"), CardContent::Text(text), None);
         self.pager = Pager::open_card(&self.app, 1);
     }
 

@@ -188,7 +188,8 @@ impl ReplayTarget {
         let engine = HookEngine::builder(self.registry.clone())
             .session(self.session("replay", &loaded.project.root, PathBuf::new()))
             .exec_envs(loaded.hook_exec_envs())
-            .confinement_launcher(run::launcher(&loaded.process_env));
+            .confinement_launcher(run::launcher(&loaded.process_env))
+            .read_disk_directly();
         match UntrustedChanges::gate_for(loaded) {
             Some(gate) => engine.trust_gate(gate).build(),
             None => engine.build(),
