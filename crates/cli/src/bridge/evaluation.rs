@@ -248,7 +248,7 @@ fn untrusted_hook_note(hook: &Hook) -> String {
 
 /// Whether the failure of some hook would block.
 fn has_blocking_hook(registry: &Registry) -> bool {
-    registry.hooks().iter().any(|hook| hook.on_error != Default::default())
+    registry.hooks().iter().any(|hook| hook.on_error != Default::default() && !hook.is_shadow())
 }
 
 /// Answers an event that is not in the agent's table: it passes, unless it is about a tool call and
