@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use hookwright_hooks::EventKind;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -202,6 +203,13 @@ pub struct EventEntry {
     /// Why there is no content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<String>,
+}
+
+impl EventEntry {
+    /// Whether it is an event of this kind.
+    pub fn is_kind(&self, kind: EventKind) -> bool {
+        self.event == kind.name()
+    }
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -1,6 +1,7 @@
 //! The story of one event in plain words: who asked for it, what it would do, which hooks were asked, what each said,
 //! which answer counted and what became of it.
 
+use hookwright_hooks::EventKind;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -116,7 +117,8 @@ impl Reader {
             earlier.event().is_some_and(|event| is_same_call(event, &call.agent, &call.session, &call.call))
         });
         // The event before the call decides about it.
-        let position = found.iter().rposition(|line| line.event().is_some_and(|event| event.event == "BeforeTool"));
+        let position =
+            found.iter().rposition(|line| line.event().is_some_and(|event| event.is_kind(EventKind::BeforeTool)));
         Ok(match position {
             Some(at) => Some(found.swap_remove(at)),
             None => found.pop(),
@@ -138,7 +140,9 @@ impl Reader {
             searched += 1;
             let is_end = match &later.entry {
                 Entry::Call(end) => end.agent == event.agent && end.session == event.session && end.call == call,
-                Entry::Event(one) => one.event == "AfterTool" && is_same_call(one, &event.agent, &event.session, call),
+                Entry::Event(one) => {
+                    one.is_kind(EventKind::AfterTool) && is_same_call(one, &event.agent, &event.session, call)
+                }
                 _ => false,
             };
             let is_call = matches!(later.entry, Entry::Call(_));
@@ -223,10 +227,12 @@ impl Teller<'_> {
             (None, _) => "the model".to_owned(),
         };
         let agent = self.agent();
-        let first = match self.event.event.as_str() {
-            "BeforeTool" => format!("{time} UTC: in {agent}, {who} asked for {}.", self.subject()),
-            "AfterTool" => format!("{time} UTC: in {agent}, {} had run, as {who} had asked.", self.subject()),
-            "BeforeAgent" => format!("{time} UTC: in {agent}, the user sent {}.", self.subject()),
+        let first = match EventKind::from_name(&self.event.event) {
+            Some(EventKind::BeforeTool) => format!("{time} UTC: in {agent}, {who} asked for {}.", self.subject()),
+            Some(EventKind::AfterTool) => {
+                format!("{time} UTC: in {agent}, {} had run, as {who} had asked.", self.subject())
+            }
+            Some(EventKind::BeforeAgent) => format!("{time} UTC: in {agent}, the user sent {}.", self.subject()),
             _ => format!("{time} UTC: {agent} fired {}.", self.event_name()),
         };
         let mut details = vec![format!("event {}", self.event_name())];
@@ -406,7 +412,7 @@ impl Teller<'_> {
     }
 
     fn outcome(&self, outcome: Option<&JournalLine>) -> Option<StoryPart> {
-        self.event.call.as_ref().filter(|_| self.event.event == "BeforeTool")?;
+        self.event.call.as_ref().filter(|_| self.event.is_kind(EventKind::BeforeTool))?;
         let text = match outcome.map(|line| (line, &line.entry)) {
             Some((line, Entry::Call(call))) => {
                 let how = match call.result {

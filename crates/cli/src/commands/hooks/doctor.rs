@@ -100,9 +100,15 @@ struct HookStateCounts {
     /// Hooks that could start, but failed their canary.
     failing: usize,
     /// Hooks that are asked and decide nothing.
+    #[serde(skip_serializing_if = "is_zero")]
     shadow: usize,
     off_or_held: usize,
     broken: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl HookStateCounts {

@@ -102,7 +102,7 @@ fn last_recorded_event(world: &ProcessEnv, project: &Path) -> anyhow::Result<Rec
 /// Returns the line of the project's last tool call, or else of its last prompt.
 fn last_line(reader: &Reader, project: &Path) -> anyhow::Result<Option<JournalLine>> {
     let now = jiff::Timestamp::now();
-    for event in ["BeforeTool", "BeforeAgent"] {
+    for event in [EventKind::BeforeTool, EventKind::BeforeAgent] {
         let mut query = Query::default();
         query.add(&format!("event={event}"), now)?;
         query.add(&format!("project={}", project.display()), now)?;
