@@ -43,6 +43,7 @@ bench *part:
 # every benchmark once, to see that none is broken
 bench-short:
     cargo test -p hookwright-hooks --bench engine
+    cargo test -p hookwright-journal --bench journal
     cargo build -p hookwright
     benches/short
 

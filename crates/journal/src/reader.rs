@@ -6,7 +6,7 @@ use crate::content::resolve_bodies;
 use crate::entry::JournalLine;
 use crate::index::{Index, Row};
 use crate::query::Query;
-use crate::segment::{JournalError, Segment, list_segments};
+use crate::segment::{JournalError, list_segments};
 use crate::stats::{JournalStats, StatsBuilder};
 use crate::writer::Head;
 
@@ -61,7 +61,7 @@ impl Reader {
                 let Some(line) = line_at(&text, row).filter(|line| query.matches_text(line)) else { continue };
                 selection.matched += u64::from(is_text_query);
                 if newest_first.len() < limit {
-                    newest_first.push(parse_line(segment, line)?);
+                    newest_first.extend(parse_line(line));
                 }
             }
         }
@@ -88,7 +88,10 @@ impl Reader {
             }
             let text = segment.read_text()?;
             for line in rows.into_iter().filter_map(|row| line_at(&text, row)) {
-                if query.matches_text(line) && !visit(line, parse_line(&segment, line)?) {
+                if query.matches_text(line)
+                    && let Some(parsed) = parse_line(line)
+                    && !visit(line, parsed)
+                {
                     return Ok(());
                 }
             }
@@ -125,7 +128,7 @@ impl Reader {
             let index = Index::load(&self.dir, segment)?;
             let Some(row) = index.rows.iter().find(|row| row.seq == seq) else { continue };
             let text = segment.read_text()?;
-            return line_at(&text, row).map(|line| parse_line(segment, line)).transpose();
+            return Ok(line_at(&text, row).and_then(parse_line));
         }
         Ok(None)
     }
@@ -159,7 +162,7 @@ fn line_at<'t>(text: &'t [u8], row: &Row) -> Option<&'t str> {
     std::str::from_utf8(&rest[..end]).ok()
 }
 
-fn parse_line(segment: &Segment, line: &str) -> Result<JournalLine, JournalError> {
-    serde_json::from_str(line)
-        .map_err(|error| JournalError::damaged(&segment.path, format!("a line can't be read: {error}")))
+/// Parses a line. Text that is no line is left out; a check of the journal names it.
+fn parse_line(line: &str) -> Option<JournalLine> {
+    serde_json::from_str(line).ok()
 }

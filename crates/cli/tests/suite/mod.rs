@@ -26,6 +26,7 @@ mod fire;
 mod hooktest;
 #[cfg(unix)]
 mod http_hooks;
+mod journal;
 mod log;
 mod manage;
 mod mcp;
