@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use hookwright_bridge::coverage::{CoverageReport, JournalCall, JournalIndex, JournalVerdict, coverage};
 use hookwright_bridge::transcripts::{
-    ArgumentsDigest, CallResult, TranscriptCall, TranscriptItem, TranscriptLocation, TranscriptProblem, TranscriptScan,
+    ArgumentsDigest, TranscriptCall, TranscriptItem, TranscriptLocation, TranscriptProblem, TranscriptResult,
+    TranscriptScan,
 };
 use hookwright_bridge::{Host, payload};
 use hookwright_hooks::EventKind;
@@ -252,7 +253,7 @@ fn denied_calls_that_ran_are_found() {
         let (mut calls, _) = read_transcripts(host, version);
         let journal = journal_of_recorded_hooks(host, version, &calls);
         let denied = calls.iter_mut().filter(|call| call.summary.contains("DENYME"));
-        let denied = denied.map(|call| call.result = CallResult::Ran).count();
+        let denied = denied.map(|call| call.result = TranscriptResult::Ran).count();
         let items = calls.into_iter().map(|call| TranscriptItem::Call(Box::new(call)));
         let report = coverage(items, &mut JournalIndex::new(journal, None), "2026-11-20T00:00:00Z".parse().unwrap());
         assert_eq!(report.overruled.len(), denied, "{host}");

@@ -15,7 +15,7 @@ pub use report::{AgentCoverage, CallFinding, CoverageReport, MAX_LISTED_FINDINGS
 
 use crate::dialect::ToolRecognition;
 use crate::tools::translate_call;
-use crate::transcripts::{CallResult, TranscriptCall, TranscriptItem};
+use crate::transcripts::{TranscriptCall, TranscriptItem, TranscriptResult};
 
 /// How long a call without a result may still be under way.
 const PENDING_TIME: SignedDuration = SignedDuration::from_mins(10);
@@ -48,7 +48,7 @@ fn add_call(report: &mut CoverageReport, journal: &mut JournalIndex, call: Trans
     counts.seen += 1;
     if let Some(line) = matching {
         counts.covered += 1;
-        if line.verdict.is_refusal() && call.result == CallResult::Ran {
+        if line.verdict.is_refusal() && call.result == TranscriptResult::Ran {
             report.add_overruled(call);
         }
         return;
@@ -56,9 +56,9 @@ fn add_call(report: &mut CoverageReport, journal: &mut JournalIndex, call: Trans
     let is_recent = |time: Timestamp| now.duration_since(time).abs() < PENDING_TIME;
     match call.result {
         // The agent refused it before it asked its hooks, so that nothing happened unseen.
-        CallResult::Refused => counts.refused += 1,
-        CallResult::Unknown if call.time.is_some_and(is_recent) => counts.pending += 1,
-        CallResult::Ran | CallResult::Unknown => match reason::uncovered_reason(journal, &call) {
+        TranscriptResult::Refused => counts.refused += 1,
+        TranscriptResult::Unknown if call.time.is_some_and(is_recent) => counts.pending += 1,
+        TranscriptResult::Ran | TranscriptResult::Unknown => match reason::uncovered_reason(journal, &call) {
             UncoveredReason::BeforeJournal => counts.before_journal += 1,
             reason => report.add_uncovered(call, reason),
         },

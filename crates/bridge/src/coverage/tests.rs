@@ -25,7 +25,7 @@ fn call(agent: Host, id: &str, command: &str, at: i64) -> TranscriptCall {
         arguments: ArgumentsDigest::new(&json!({"command": command})),
         time: Some(time(at)),
         finished: Some(time(at + 1)),
-        result: CallResult::Ran,
+        result: TranscriptResult::Ran,
         file: Arc::from(Path::new("t.jsonl")),
         line: 1,
     }
@@ -113,16 +113,16 @@ fn refusal_that_ran_is_overruled_even_if_another_hook_passed_it() {
     let report = compare(vec![call(Host::Codex, "call_1", "ls", 10)], vec![denied.clone(), passed]);
     assert_eq!((report.overruled.len(), report.agents[0].covered, report.is_clean()), (1, 1, false));
     let mut refused = call(Host::Codex, "call_1", "ls", 10);
-    refused.result = CallResult::Refused;
+    refused.result = TranscriptResult::Refused;
     assert!(compare(vec![refused], vec![denied]).is_clean());
 }
 
 #[test]
 fn calls_that_prove_nothing_are_counted_apart() {
     let mut refused = call(Host::Codex, "call_1", "ls", 10);
-    refused.result = CallResult::Refused;
+    refused.result = TranscriptResult::Refused;
     let mut open = call(Host::Codex, "call_2", "ls", 99_990);
-    open.result = CallResult::Unknown;
+    open.result = TranscriptResult::Unknown;
     let early = call(Host::Codex, "call_3", "ls", -10);
     let mut plan = call(Host::Codex, "call_4", "", 10);
     plan.tool = "update_plan".to_owned();
@@ -131,7 +131,7 @@ fn calls_that_prove_nothing_are_counted_apart() {
     assert_eq!((counts.refused, counts.pending, counts.before_journal, counts.harmless), (1, 1, 1, 1));
     assert!(report.is_clean());
     let mut stale = call(Host::Codex, "call_2", "ls", 1_000);
-    stale.result = CallResult::Unknown;
+    stale.result = TranscriptResult::Unknown;
     assert_eq!(reasons(&compare(vec![stale], vec![line(Host::Codex, "x", "ls", 10)])), ["after_last_line"]);
 }
 
@@ -153,7 +153,7 @@ fn reasons_follow_from_what_the_journal_has() {
 #[test]
 fn empty_journal_and_problems_are_not_clean() {
     let mut refused = call(Host::Codex, "c", "ls", 10);
-    refused.result = CallResult::Refused;
+    refused.result = TranscriptResult::Refused;
     assert!(!compare(vec![refused], Vec::new()).is_clean());
     assert!(compare(Vec::new(), Vec::new()).is_clean(), "no calls, no doubt");
     let problem = TranscriptProblem { agent: Host::Codex, file: "x".into(), line: None, problem: "is gone".to_owned() };

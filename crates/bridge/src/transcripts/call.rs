@@ -34,7 +34,7 @@ pub struct TranscriptCall {
     /// The time when the result was recorded.
     pub finished: Option<Timestamp>,
     /// What became of the call.
-    pub result: CallResult,
+    pub result: TranscriptResult,
     /// The transcript.
     pub file: Arc<Path>,
     /// The line of the transcript, from 1; for a database the row's number.
@@ -43,7 +43,7 @@ pub struct TranscriptCall {
 
 /// What became of a call, by its transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallResult {
+pub enum TranscriptResult {
     /// The call ran, whether it succeeded or not.
     Ran,
     /// The agent, the user or a hook refused the call.
@@ -52,13 +52,13 @@ pub enum CallResult {
     Unknown,
 }
 
-impl CallResult {
+impl TranscriptResult {
     /// Returns the name that reports use.
     pub fn as_str(self) -> &'static str {
         match self {
-            CallResult::Ran => "ran",
-            CallResult::Refused => "refused",
-            CallResult::Unknown => "unknown",
+            TranscriptResult::Ran => "ran",
+            TranscriptResult::Refused => "refused",
+            TranscriptResult::Unknown => "unknown",
         }
     }
 }

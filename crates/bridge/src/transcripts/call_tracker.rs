@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::call::{
-    ArgumentsDigest, CallResult, TranscriptCall, TranscriptItem, TranscriptProblem, summarize_arguments,
+    ArgumentsDigest, TranscriptCall, TranscriptItem, TranscriptProblem, TranscriptResult, summarize_arguments,
 };
 use crate::host::Host;
 
@@ -96,9 +96,9 @@ impl CallTracker {
     }
 
     /// Adds the result of a call. The first result that says whether the call ran is the one that counts.
-    pub(super) fn finish(&mut self, id: &str, result: CallResult, time: Option<Timestamp>) {
+    pub(super) fn finish(&mut self, id: &str, result: TranscriptResult, time: Option<Timestamp>) {
         let Some(call) = self.open.get_mut(id) else { return };
-        if call.result == CallResult::Unknown {
+        if call.result == TranscriptResult::Unknown {
             call.result = result;
         }
         call.finished = time.or(call.finished);
@@ -110,12 +110,12 @@ impl CallTracker {
     /// Notes that an open call runs, whatever its result says.
     pub(super) fn mark_ran(&mut self, id: &str) {
         if let Some(call) = self.open.get_mut(id) {
-            call.result = CallResult::Ran;
+            call.result = TranscriptResult::Ran;
         }
     }
 
     /// Adds a call whose result is known.
-    pub(super) fn add(&mut self, recorded: &RecordedCall<'_>, result: CallResult, finished: Option<Timestamp>) {
+    pub(super) fn add(&mut self, recorded: &RecordedCall<'_>, result: TranscriptResult, finished: Option<Timestamp>) {
         let mut call = self.build_call(recorded);
         (call.result, call.finished) = (result, finished);
         if let Some(id) = &call.call_id {
@@ -154,7 +154,7 @@ impl CallTracker {
             arguments: ArgumentsDigest::new(recorded.arguments),
             time: recorded.time,
             finished: None,
-            result: CallResult::Unknown,
+            result: TranscriptResult::Unknown,
             file: Arc::clone(&self.file),
             line: recorded.line,
         }

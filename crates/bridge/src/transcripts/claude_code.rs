@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::call::{CallResult, parse_time};
+use super::call::{TranscriptResult, parse_time};
 use super::call_tracker::{CallTracker, RecordedCall};
 use super::json_lines::{LineFormat, LineKind};
 
@@ -57,7 +57,7 @@ fn read_answer(line: &Value, number: u64, calls: &mut CallTracker) {
                 };
                 match part["type"] == "tool_use" {
                     true => calls.begin(&recorded),
-                    false => calls.add(&recorded, CallResult::Ran, None),
+                    false => calls.add(&recorded, TranscriptResult::Ran, None),
                 }
             }
             silent if SILENT_PARTS.contains(&silent) || silent.ends_with("_tool_result") => {}
@@ -77,14 +77,14 @@ fn read_results(line: &Value, calls: &mut CallTracker) {
 }
 
 /// Returns what a result says. The agent's own fields count before the text, which the tool may have written.
-fn read_result(line: &Value, part: &Value) -> CallResult {
+fn read_result(line: &Value, part: &Value) -> TranscriptResult {
     match line["permissionDecision"]["decision"].as_str() {
-        Some("accept") => return CallResult::Ran,
-        Some("reject") => return CallResult::Refused,
+        Some("accept") => return TranscriptResult::Ran,
+        Some("reject") => return TranscriptResult::Refused,
         _ => {}
     }
     if line["toolDenialKind"].is_string() {
-        return CallResult::Refused;
+        return TranscriptResult::Refused;
     }
     /// How refusals begin that have no field for it.
     const REFUSALS: [&str; 6] = [
@@ -97,5 +97,5 @@ fn read_result(line: &Value, part: &Value) -> CallResult {
     ];
     let text = part["content"].as_str().or_else(|| part["content"][0]["text"].as_str()).unwrap_or_default();
     let is_refusal = REFUSALS.iter().any(|refusal| text.starts_with(refusal));
-    if part["is_error"] == true && is_refusal { CallResult::Refused } else { CallResult::Ran }
+    if part["is_error"] == true && is_refusal { TranscriptResult::Refused } else { TranscriptResult::Ran }
 }

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::call::{CallResult, parse_millis, parse_time};
+use super::call::{TranscriptResult, parse_millis, parse_time};
 use super::call_tracker::{CallTracker, RecordedCall};
 use super::json_lines::{LineFormat, LineKind};
 
@@ -84,7 +84,7 @@ fn read_item(line: &Value, number: u64, calls: &mut CallTracker) {
             let tool = if payload["type"] == "web_search_call" { "web_search" } else { "image_generation" };
             let recorded =
                 RecordedCall { id: payload["id"].as_str(), tool, arguments: &payload["action"], time, line: number };
-            calls.add(&recorded, CallResult::Ran, time);
+            calls.add(&recorded, TranscriptResult::Ran, time);
         }
         silent if SILENT_ITEMS.contains(&silent) => {}
         other => calls.report(Some(number), format!("has an item that is not known: `{other}`")),
@@ -103,7 +103,7 @@ fn tool_name(payload: &Value) -> String {
 }
 
 /// Returns what an output says of a call that no event says to have run.
-fn read_output(output: &Value) -> CallResult {
+fn read_output(output: &Value) -> TranscriptResult {
     /// How outputs of calls begin that never ran.
     const REFUSALS: [&str; 8] = [
         "Command blocked by PreToolUse hook",
@@ -117,7 +117,11 @@ fn read_output(output: &Value) -> CallResult {
     ];
     let text = output.as_str().or_else(|| output["content"].as_str()).or_else(|| output[0]["text"].as_str());
     let text = text.unwrap_or_default();
-    if REFUSALS.iter().any(|refusal| text.starts_with(refusal)) { CallResult::Refused } else { CallResult::Ran }
+    if REFUSALS.iter().any(|refusal| text.starts_with(refusal)) {
+        TranscriptResult::Refused
+    } else {
+        TranscriptResult::Ran
+    }
 }
 
 fn read_event(payload: &Value, number: u64, calls: &mut CallTracker) {
@@ -145,5 +149,5 @@ fn read_event(payload: &Value, number: u64, calls: &mut CallTracker) {
     }
     let time = parse_millis(&payload["started_at_ms"]);
     let recorded = RecordedCall { id: Some(id), tool, arguments, time, line: number };
-    calls.add(&recorded, CallResult::Ran, parse_millis(&payload["completed_at_ms"]));
+    calls.add(&recorded, TranscriptResult::Ran, parse_millis(&payload["completed_at_ms"]));
 }

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use super::call::{CallResult, parse_time};
+use super::call::{TranscriptResult, parse_time};
 use super::call_tracker::{CallTracker, RecordedCall};
 use super::json_lines::{LineFormat, LineKind};
 
@@ -64,7 +64,7 @@ impl CopilotFormat {
 }
 
 /// Returns what the end of a call says. A refusal has a code of its own.
-fn read_result(data: &Value) -> CallResult {
+fn read_result(data: &Value) -> TranscriptResult {
     let is_refusal = matches!(data["error"]["code"].as_str(), Some("denied" | "rejected"));
-    if data["success"] == false && is_refusal { CallResult::Refused } else { CallResult::Ran }
+    if data["success"] == false && is_refusal { TranscriptResult::Refused } else { TranscriptResult::Ran }
 }

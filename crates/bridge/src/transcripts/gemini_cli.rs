@@ -9,7 +9,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::call::{CallResult, parse_time};
+use super::call::{TranscriptResult, parse_time};
 use super::call_tracker::{CallTracker, RecordedCall};
 use super::json_lines::{LineFormat, LineKind};
 
@@ -66,10 +66,10 @@ impl GeminiCliFormat {
             line: number,
         };
         let result = match call["status"].as_str().unwrap_or_default() {
-            "success" => CallResult::Ran,
+            "success" => TranscriptResult::Ran,
             "error" => read_error(call),
             // The user may have refused it, or stopped it while it ran.
-            "cancelled" => CallResult::Unknown,
+            "cancelled" => TranscriptResult::Unknown,
             other => {
                 if !["validating", "scheduled", "executing", "awaiting_approval"].contains(&other) {
                     calls.report(Some(number), format!("has a call whose status is not known: `{other}`"));
@@ -111,14 +111,14 @@ impl LineFormat for GeminiCliFormat {
 }
 
 /// Returns what an error says: whether the call ran and failed, or never ran.
-fn read_error(call: &Value) -> CallResult {
+fn read_error(call: &Value) -> TranscriptResult {
     /// How errors of calls begin that never ran.
     const REFUSALS: [&str; 4] =
         ["Tool execution blocked:", "Tool execution denied by policy", "params must ", "params/"];
     let error = call["result"][0]["functionResponse"]["response"]["error"].as_str().unwrap_or_default();
     let is_unknown_tool = error.starts_with("Tool \"") && error.contains("not found");
     match is_unknown_tool || REFUSALS.iter().any(|refusal| error.starts_with(refusal)) {
-        true => CallResult::Refused,
-        false => CallResult::Ran,
+        true => TranscriptResult::Refused,
+        false => TranscriptResult::Ran,
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use serde_json::Value;
 
 use super::call_tracker::CallTracker;
-use super::line_reader::{LineReader, ReadLine};
+use super::line_reader::{BoundedLineReader, ReadLine};
 
 /// The number of lines at the beginning of a file among which one must be recognised.
 const RECOGNITION_LINES: u64 = 20;
@@ -32,7 +32,7 @@ pub(super) enum LineKind {
 
 /// A transcript that is being read.
 pub(super) struct JsonLinesTranscript {
-    reader: LineReader<File>,
+    reader: BoundedLineReader<File>,
     format: Box<dyn LineFormat>,
     is_recognized: bool,
     lines: u64,
@@ -40,7 +40,7 @@ pub(super) struct JsonLinesTranscript {
 
 impl JsonLinesTranscript {
     pub(super) fn new(file: File, format: Box<dyn LineFormat>) -> JsonLinesTranscript {
-        JsonLinesTranscript { reader: LineReader::new(file), format, is_recognized: false, lines: 0 }
+        JsonLinesTranscript { reader: BoundedLineReader::new(file), format, is_recognized: false, lines: 0 }
     }
 
     /// Reads one line; returns whether there may be more.

@@ -18,16 +18,16 @@ pub(super) enum ReadLine {
 }
 
 /// A reader of lines.
-pub(super) struct LineReader<R> {
+pub(super) struct BoundedLineReader<R> {
     reader: BufReader<R>,
     line: Vec<u8>,
     number: u64,
     is_complete: bool,
 }
 
-impl<R: Read> LineReader<R> {
-    pub(super) fn new(reader: R) -> LineReader<R> {
-        LineReader {
+impl<R: Read> BoundedLineReader<R> {
+    pub(super) fn new(reader: R) -> BoundedLineReader<R> {
+        BoundedLineReader {
             reader: BufReader::with_capacity(BUFFER_BYTES, reader),
             line: Vec::new(),
             number: 0,
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn lines_are_numbered_and_the_last_may_lack_its_end() {
-        let mut reader = LineReader::new(&b"one\n\nthree"[..]);
+        let mut reader = BoundedLineReader::new(&b"one\n\nthree"[..]);
         let mut seen = Vec::new();
         while let Some(ReadLine::Line) = reader.read_line().unwrap() {
             seen.push((reader.number(), reader.line().to_vec(), reader.is_complete()));
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn line_of_50_mb_is_skipped_and_not_held() {
         let long = io::repeat(b'x').take(50 << 20).chain(&b"\nnext\n"[..]);
-        let mut reader = LineReader::new(long);
+        let mut reader = BoundedLineReader::new(long);
         assert_eq!(reader.read_line().unwrap(), Some(ReadLine::TooLong));
         assert!(reader.line.capacity() < 1 << 20, "{}", reader.line.capacity());
         assert_eq!(reader.read_line().unwrap(), Some(ReadLine::Line));

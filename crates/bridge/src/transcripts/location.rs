@@ -61,32 +61,36 @@ fn expand_home(path: &Path, world: &ProcessEnv) -> PathBuf {
 }
 
 /// Returns how a file is read, by its path below one of the agent's directories; `None` if it is no transcript.
-pub(super) fn classify_file(agent: Host, path: &Path) -> Option<FileKind> {
+pub(super) fn classify_file(agent: Host, path: &Path) -> Option<TranscriptFileKind> {
     let name = path.file_name()?.to_str()?;
     let folder = |up: usize| path.ancestors().nth(up)?.file_name()?.to_str();
     let is_lines = name.ends_with(".jsonl");
     match agent {
-        Host::ClaudeCode => is_lines.then_some(FileKind::Lines),
-        Host::Codex if name.starts_with("rollout-") && name.ends_with(".jsonl.zst") => Some(FileKind::Compressed),
-        Host::Codex => (is_lines && name.starts_with("rollout-")).then_some(FileKind::Lines),
-        Host::Copilot => {
-            (name == "events.jsonl" || is_lines && folder(1) == Some("session-state")).then_some(FileKind::Lines)
+        Host::ClaudeCode => is_lines.then_some(TranscriptFileKind::Lines),
+        Host::Codex if name.starts_with("rollout-") && name.ends_with(".jsonl.zst") => {
+            Some(TranscriptFileKind::Compressed)
         }
-        Host::Qwen => {
-            (is_lines && (folder(1) == Some("chats") || folder(2) == Some("subagents"))).then_some(FileKind::Lines)
-        }
+        Host::Codex => (is_lines && name.starts_with("rollout-")).then_some(TranscriptFileKind::Lines),
+        Host::Copilot => (name == "events.jsonl" || is_lines && folder(1) == Some("session-state"))
+            .then_some(TranscriptFileKind::Lines),
+        Host::Qwen => (is_lines && (folder(1) == Some("chats") || folder(2) == Some("subagents")))
+            .then_some(TranscriptFileKind::Lines),
         Host::GeminiCli if folder(1) != Some("chats") && folder(2) != Some("chats") => None,
-        Host::GeminiCli if is_lines => Some(FileKind::Lines),
-        Host::GeminiCli => (name.starts_with("session-") && name.ends_with(".json")).then_some(FileKind::Document),
-        Host::Opencode if name.starts_with("opencode") && name.ends_with(".db") => Some(FileKind::Database),
-        Host::Opencode => (name.ends_with(".json") && folder(2) == Some("part")).then_some(FileKind::Document),
+        Host::GeminiCli if is_lines => Some(TranscriptFileKind::Lines),
+        Host::GeminiCli => {
+            (name.starts_with("session-") && name.ends_with(".json")).then_some(TranscriptFileKind::Document)
+        }
+        Host::Opencode if name.starts_with("opencode") && name.ends_with(".db") => Some(TranscriptFileKind::Database),
+        Host::Opencode => {
+            (name.ends_with(".json") && folder(2) == Some("part")).then_some(TranscriptFileKind::Document)
+        }
         Host::Cursor | Host::Droid | Host::Grok | Host::Antigravity => None,
     }
 }
 
 /// How a transcript is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FileKind {
+pub(super) enum TranscriptFileKind {
     /// One JSON value per line.
     Lines,
     /// One JSON document.

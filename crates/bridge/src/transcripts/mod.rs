@@ -17,7 +17,7 @@ mod qwen;
 mod scan;
 mod sqlite;
 
-pub use call::{ArgumentsDigest, CallResult, TranscriptCall, TranscriptItem, TranscriptProblem};
+pub use call::{ArgumentsDigest, TranscriptCall, TranscriptItem, TranscriptProblem, TranscriptResult};
 pub use location::{TRANSCRIPT_HOSTS, TranscriptLocation, transcript_location};
 pub use scan::TranscriptScan;
 

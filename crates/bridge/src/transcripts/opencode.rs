@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::call::{CallResult, parse_millis};
+use super::call::{TranscriptResult, parse_millis};
 use super::call_tracker::{CallTracker, RecordedCall};
 use super::sqlite::{SqliteError, SqliteFile, TableRows};
 
@@ -149,19 +149,19 @@ pub(super) fn read_part(part: &Value, number: u64, calls: &mut CallTracker) {
     };
     let finished = parse_millis(&state["time"]["end"]);
     match state["status"].as_str().unwrap_or_default() {
-        "completed" => calls.add(&recorded, CallResult::Ran, finished),
+        "completed" => calls.add(&recorded, TranscriptResult::Ran, finished),
         "error" => calls.add(&recorded, read_error(state), finished),
-        "pending" | "running" => calls.add(&recorded, CallResult::Unknown, finished),
+        "pending" | "running" => calls.add(&recorded, TranscriptResult::Unknown, finished),
         other => {
             calls.report(Some(number), format!("has a call whose status is not known: `{other}`"));
-            calls.add(&recorded, CallResult::Unknown, finished);
+            calls.add(&recorded, TranscriptResult::Unknown, finished);
         }
     }
 }
 
 /// Returns what an error says. A plugin's refusal looks like a failure of the tool, so that only the agent's own words
 /// are certain.
-fn read_error(state: &Value) -> CallResult {
+fn read_error(state: &Value) -> TranscriptResult {
     /// How errors of calls begin that never ran.
     const REFUSALS: [&str; 3] = [
         "The user rejected permission to use this specific tool call",
@@ -171,7 +171,7 @@ fn read_error(state: &Value) -> CallResult {
     let error = state["error"].as_str().unwrap_or_default();
     let is_invalid = error.starts_with("The ") && error.contains(" tool was called with invalid arguments");
     match is_invalid || REFUSALS.iter().any(|refusal| error.starts_with(refusal)) {
-        true => CallResult::Refused,
-        false => CallResult::Unknown,
+        true => TranscriptResult::Refused,
+        false => TranscriptResult::Unknown,
     }
 }

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::call::{CallResult, parse_time};
+use super::call::{TranscriptResult, parse_time};
 use super::call_tracker::{CallTracker, RecordedCall};
 use super::json_lines::{LineFormat, LineKind};
 
@@ -50,13 +50,13 @@ impl LineFormat for QwenFormat {
     }
 }
 
-fn read_result(result: &Value, response: &Value) -> CallResult {
+fn read_result(result: &Value, response: &Value) -> TranscriptResult {
     match (result["executionStatus"].as_str(), result["status"].as_str()) {
-        (Some("not_started"), _) => CallResult::Refused,
-        (Some(_), _) | (None, Some("success")) => CallResult::Ran,
-        (None, _) if result["errorType"] == "execution_denied" => CallResult::Refused,
-        (None, Some("cancelled")) => CallResult::Unknown,
-        (None, _) if response.get("error").is_some() => CallResult::Unknown,
-        (None, _) => CallResult::Ran,
+        (Some("not_started"), _) => TranscriptResult::Refused,
+        (Some(_), _) | (None, Some("success")) => TranscriptResult::Ran,
+        (None, _) if result["errorType"] == "execution_denied" => TranscriptResult::Refused,
+        (None, Some("cancelled")) => TranscriptResult::Unknown,
+        (None, _) if response.get("error").is_some() => TranscriptResult::Unknown,
+        (None, _) => TranscriptResult::Ran,
     }
 }

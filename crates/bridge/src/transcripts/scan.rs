@@ -18,7 +18,7 @@ use super::codex::CodexFormat;
 use super::copilot::CopilotFormat;
 use super::gemini_cli::GeminiCliFormat;
 use super::json_lines::{JsonLinesTranscript, LineFormat};
-use super::location::{FileKind, TranscriptLocation, classify_file, is_searched};
+use super::location::{TranscriptFileKind, TranscriptLocation, classify_file, is_searched};
 use super::opencode::{OpencodeDatabase, read_part};
 use super::qwen::QwenFormat;
 use super::sqlite::SqliteFile;
@@ -37,7 +37,7 @@ const CLOCK_SLACK: Duration = Duration::from_secs(24 * 3600);
 pub struct TranscriptScan {
     agent: Host,
     since: Option<Timestamp>,
-    files: VecDeque<(PathBuf, FileKind)>,
+    files: VecDeque<(PathBuf, TranscriptFileKind)>,
     queue: VecDeque<TranscriptItem>,
     current: Option<OpenTranscript>,
     read_files: usize,
@@ -63,7 +63,7 @@ impl TranscriptScan {
             finder.search(directory);
         }
         if let Some(file) = &location.database {
-            finder.add_file(file, FileKind::Database);
+            finder.add_file(file, TranscriptFileKind::Database);
         }
         TranscriptScan {
             agent: location.agent,
@@ -85,13 +85,13 @@ impl TranscriptScan {
         let mut calls = CallTracker::new(self.agent, Arc::from(path.as_path()), self.since);
         self.read_files += 1;
         let reader = match kind {
-            FileKind::Lines => self.open_lines(&path, &mut calls),
-            FileKind::Database => self.open_database(&path, &mut calls),
-            FileKind::Document => {
+            TranscriptFileKind::Lines => self.open_lines(&path, &mut calls),
+            TranscriptFileKind::Database => self.open_database(&path, &mut calls),
+            TranscriptFileKind::Document => {
                 self.read_document(&path, &mut calls);
                 TranscriptReader::Finished
             }
-            FileKind::Compressed => {
+            TranscriptFileKind::Compressed => {
                 calls.report(None, "is compressed, and can't be read");
                 TranscriptReader::Finished
             }
@@ -181,7 +181,7 @@ impl Iterator for TranscriptScan {
 struct FileFinder {
     agent: Host,
     changed_after: Option<SystemTime>,
-    files: Vec<(PathBuf, FileKind)>,
+    files: Vec<(PathBuf, TranscriptFileKind)>,
     problems: Vec<TranscriptProblem>,
     visited: HashSet<PathBuf>,
     entries: usize,
@@ -256,7 +256,7 @@ impl FileFinder {
         directories
     }
 
-    fn add_file(&mut self, path: &Path, kind: FileKind) {
+    fn add_file(&mut self, path: &Path, kind: TranscriptFileKind) {
         let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
         match path.canonicalize() {
             // A file that links lead to in two ways is read once.
@@ -272,9 +272,9 @@ impl FileFinder {
     }
 
     /// Returns whether a file was last changed too early to hold a call that matters.
-    fn is_too_old(&self, path: &Path, kind: FileKind) -> bool {
+    fn is_too_old(&self, path: &Path, kind: TranscriptFileKind) -> bool {
         // A database writes into a second file first, and its rows have times.
-        let has_own_time = kind == FileKind::Database;
+        let has_own_time = kind == TranscriptFileKind::Database;
         let changed = fs::metadata(path).and_then(|found| found.modified());
         !has_own_time && changed.is_ok_and(|changed| self.changed_after.is_some_and(|after| changed < after))
     }

@@ -190,7 +190,10 @@ fn repeated_ids_are_several_calls() {
     let call = answer_line("call_0", NOON);
     dir.write("a.jsonl", [call.clone(), result(true), call.clone(), result(false), call.clone(), call].concat());
     let results: Vec<_> = dir.scan(Host::ClaudeCode, None).0.iter().map(|call| call.result).collect();
-    assert_eq!(results, [CallResult::Refused, CallResult::Ran, CallResult::Unknown, CallResult::Unknown]);
+    assert_eq!(
+        results,
+        [TranscriptResult::Refused, TranscriptResult::Ran, TranscriptResult::Unknown, TranscriptResult::Unknown]
+    );
 }
 
 /// The text of a result, which a tool may have written, does not make a call that ran a refused one.
@@ -202,7 +205,7 @@ fn output_of_a_tool_cannot_pretend_a_refusal() {
     let line = json!({"type": "user", "sessionId": "s", "message": {"content": [part]},
         "permissionDecision": {"decision": "accept"}});
     dir.write("a.jsonl", format!("{}{line}\n", answer_line("one", NOON)));
-    assert_eq!(dir.scan(Host::ClaudeCode, None).0[0].result, CallResult::Ran);
+    assert_eq!(dir.scan(Host::ClaudeCode, None).0[0].result, TranscriptResult::Ran);
 
     let call = json!({"type": "response_item", "payload":
         {"type": "function_call", "name": "mcp__x__y", "arguments": "{}", "call_id": "c"}});
@@ -213,7 +216,7 @@ fn output_of_a_tool_cannot_pretend_a_refusal() {
         {"type": "function_call_output", "call_id": "c", "output": output}});
     let dir = TranscriptDir::new();
     dir.write("rollout-1.jsonl", format!("{call}\n{ran}\n{result}\n"));
-    assert_eq!(dir.scan(Host::Codex, None).0[0].result, CallResult::Ran);
+    assert_eq!(dir.scan(Host::Codex, None).0[0].result, TranscriptResult::Ran);
 }
 
 /// Code that the model wrote can start commands that no call of the model names.
@@ -227,7 +230,7 @@ fn command_that_no_call_started_is_a_call() {
     let lines = [item("unified_exec_startup", "nested"), item("user_shell", "typed-by-the-user")];
     dir.write("rollout-1.jsonl", format!("{}\n{}\n", lines[0], lines[1]));
     let (calls, problems) = dir.scan(Host::Codex, None);
-    assert_eq!((ids(&calls), calls[0].result, problems), (vec!["nested"], CallResult::Ran, Vec::new()));
+    assert_eq!((ids(&calls), calls[0].result, problems), (vec!["nested"], TranscriptResult::Ran, Vec::new()));
 }
 
 #[cfg(unix)]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hookwright_bridge::coverage::{AgentCoverage, CallFinding, CoverageReport, MAX_LISTED_FINDINGS};
+use hookwright_bridge::coverage::{AgentCoverage, CallFinding, CoverageReport, MAX_LISTED_FINDINGS, UncoveredReason};
 use hookwright_bridge::transcripts::{TranscriptCall, TranscriptProblem};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -108,6 +108,10 @@ fn print_uncovered(out: &mut impl Write, report: &CoverageReport) -> io::Result<
         let rest = group.len().saturating_sub(MAX_SHOWN_CALLS);
         let more = if rest > 0 { format!("and {rest} more, from ") } else { String::new() };
         writeln!(out, "    {}", paint(DIM, format!("{more}{}", position(&first.call))))?;
+        let spots = first.call.agent.blind_spots().iter().filter(|_| first.reason == UncoveredReason::NoHookForTool);
+        for spot in spots.filter(|spot| spot.summary.contains(&format!("`{}`", first.call.tool))) {
+            writeln!(out, "    {} {}", paint(DIM, "hint:"), spot.remedy)?;
+        }
     }
     Ok(())
 }
