@@ -163,6 +163,13 @@ fn opencode_database_with_its_log_and_a_long_row() {
     assert!((1..calls.len()).contains(&late.count()), "`since` leaves older rows out");
 }
 
+#[test]
+fn opencode_parts_in_files_of_older_versions() {
+    let lines = call_lines(Host::Opencode, "1.1.65");
+    assert_eq!(lines.len(), 7, "{lines:#?}");
+    assert!(lines.iter().any(|line| line == "ran bash: echo one > RAN1"), "{lines:#?}");
+}
+
 /// Returns what hooks were sent in the recorded runs, as the journal would have it: our guard denied calls with DENYME.
 fn journal_of_recorded_hooks(host: Host, version: &str, calls: &[TranscriptCall]) -> Vec<JournalCall> {
     let times: HashMap<_, _> =

@@ -57,7 +57,7 @@ fn add_call(report: &mut CoverageReport, journal: &mut JournalIndex, call: Trans
     match call.result {
         // The agent refused it before it asked its hooks, so that nothing happened unseen.
         TranscriptResult::Refused => counts.refused += 1,
-        TranscriptResult::Unknown if call.time.is_some_and(is_recent) => counts.pending += 1,
+        TranscriptResult::Unknown if call.finished.is_none() && call.time.is_some_and(is_recent) => counts.pending += 1,
         TranscriptResult::Ran | TranscriptResult::Unknown => match reason::uncovered_reason(journal, &call) {
             UncoveredReason::BeforeJournal => counts.before_journal += 1,
             reason => report.add_uncovered(call, reason),

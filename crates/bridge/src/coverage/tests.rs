@@ -122,7 +122,7 @@ fn calls_that_prove_nothing_are_counted_apart() {
     let mut refused = call(Host::Codex, "call_1", "ls", 10);
     refused.result = TranscriptResult::Refused;
     let mut open = call(Host::Codex, "call_2", "ls", 99_990);
-    open.result = TranscriptResult::Unknown;
+    (open.result, open.finished) = (TranscriptResult::Unknown, None);
     let early = call(Host::Codex, "call_3", "ls", -10);
     let mut plan = call(Host::Codex, "call_4", "", 10);
     plan.tool = "update_plan".to_owned();
@@ -130,6 +130,10 @@ fn calls_that_prove_nothing_are_counted_apart() {
     let counts = &report.agents[0];
     assert_eq!((counts.refused, counts.pending, counts.before_journal, counts.harmless), (1, 1, 1, 1));
     assert!(report.is_clean());
+    // An error that does not say whether the call ran is a result.
+    let mut failed = call(Host::Codex, "call_2", "ls", 99_990);
+    failed.result = TranscriptResult::Unknown;
+    assert_eq!(reasons(&compare(vec![failed], vec![line(Host::Codex, "x", "ls", 10)])), ["after_last_line"]);
     let mut stale = call(Host::Codex, "call_2", "ls", 1_000);
     stale.result = TranscriptResult::Unknown;
     assert_eq!(reasons(&compare(vec![stale], vec![line(Host::Codex, "x", "ls", 10)])), ["after_last_line"]);

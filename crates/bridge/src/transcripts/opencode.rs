@@ -1,8 +1,8 @@
 //! opencode: the SQLite database `opencode.db`, whose table `part` has a row for each call.
 //!
 //! Seen in 1.18.33. The row's `data` is JSON: `{"type": "tool", "tool", "callID", "state": {"status", "input", …}}`. A
-//! sub-agent has a session of its own, which hooks are told. Older versions kept the same JSON in files,
-//! `storage/part/MESSAGE/PART.json`; that was read from their source and not seen.
+//! sub-agent has a session of its own, which hooks are told. Older versions, seen in 1.1.65, kept the same JSON in files,
+//! `storage/part/MESSAGE/PART.json`.
 
 use std::collections::HashMap;
 
