@@ -14,6 +14,7 @@ mod run;
 mod session;
 mod setup;
 pub(crate) mod short_help;
+mod since;
 mod skills;
 mod subagents;
 pub(crate) mod typo_guard;
@@ -21,7 +22,7 @@ pub(crate) mod typo_guard;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use agents::{AgentInstallArgs, AgentTraceArgs, AgentsArgs, AgentsCommand};
+pub(crate) use agents::{AgentCoverageArgs, AgentInstallArgs, AgentTraceArgs, AgentsArgs, AgentsCommand};
 pub(crate) use bridge::{BridgeArgs, parse_host};
 pub(crate) use checkpoints::{CheckpointRestoreArgs, CheckpointsCommand, RestoreTargetArg};
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -17,6 +17,7 @@ mod confine;
 mod confine_calls;
 #[cfg(target_os = "linux")]
 mod confine_places;
+mod coverage;
 mod differential;
 mod doctor;
 mod effects;
