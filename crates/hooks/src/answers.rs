@@ -37,6 +37,18 @@ pub enum Decision {
     Deny,
 }
 
+impl Decision {
+    /// The name of the decision in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Decision::Allow => "allow",
+            Decision::Confine => "confine",
+            Decision::Ask => "ask",
+            Decision::Deny => "deny",
+        }
+    }
+}
+
 /// One hook's answer.
 ///
 /// The default answer has no objection and changes nothing.

@@ -27,7 +27,7 @@ use crate::hook::{Action, Hook, RunCondition, Source, WorkerAction};
 use crate::matching::mcp_names::McpToolName;
 use crate::registry::{HookState, Registry, SwitchError};
 use crate::running::dispatch::{BackgroundRuns, EventDispatch, HookRun, resolve_session_and_effects};
-use crate::running::observer::{EventId, Observer, RunContext};
+use crate::running::observer::{EventId, Observer, RunContext, VerdictReport};
 use crate::running::plan::{Plan, Planner};
 use crate::running::readiness::ReadinessError;
 use crate::running::session_dir::{SessionDir, SessionSnapshot};
@@ -193,6 +193,7 @@ impl HookEngine {
         let mut outcome = build_outcome::<E>(dispatch.run(event, effects).instrument(span).await);
         let is_changed = outcome.merged.answer.tool_input.is_some();
         outcome.merged.enforced = if is_changed { enforced_if_changed } else { enforced };
+        report_verdict(&self.shared.observers, event, &outcome);
         outcome
     }
 
@@ -213,7 +214,10 @@ impl HookEngine {
         let run = async move {
             let (session, effects) = resolve_session_and_effects(&event, &of, home, user_home).await;
             dispatch.session = Arc::new(session);
-            build_outcome::<E>(dispatch.run(&event, effects).await)
+            let observers = dispatch.observers.clone();
+            let outcome = build_outcome::<E>(dispatch.run(&event, effects).await);
+            report_verdict(&observers, &event, &outcome);
+            outcome
         };
         Some(run.instrument(span))
     }
@@ -507,6 +511,16 @@ impl HookEngine {
 
     fn planner(&self) -> Arc<Planner> {
         self.shared.planner.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Notifies the observers of an event's verdict.
+fn report_verdict<E: Event>(observers: &[Arc<dyn Observer>], event: &E, outcome: &Outcome<E::Verdict>) {
+    if observers.is_empty() {
+        return;
+    }
+    if let Some(verdict) = VerdictReport::from_outcome(event.tool_call().map(|(tool, _)| tool), outcome) {
+        observers.iter().for_each(|observer| observer.verdict_reached(&verdict));
     }
 }
 

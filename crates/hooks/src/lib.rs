@@ -120,7 +120,7 @@ pub use running::disk_timeout::{DISK_TIMEOUT, DISK_TIMEOUT_MESSAGE, run_with_dis
 pub use running::env_redaction::{EnvRedaction, looks_like_secret};
 pub use running::invocation::{SESSION_VARIABLES, join_command as joined_command};
 pub use running::observer::{
-    AgentHost, EventId, Observer, RunContext, RunId, RunReport, RunStart, RunStatus, SubAgent,
+    AgentHost, EventId, Observer, RunContext, RunId, RunReport, RunStart, RunStatus, SubAgent, VerdictReport,
 };
 pub use running::plan::{Plan, Planner};
 pub use running::readiness::ReadinessError;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::answers::outcome::HookMessage;
+use crate::answers::outcome::{HookMessage, Outcome};
 use crate::answers::{Answer, CapturedStream, Decision, FailureCause, HookExit};
 use crate::effects::PathResolver;
 use crate::event::EventKind;
@@ -21,6 +21,8 @@ pub trait Observer: Send + Sync {
     fn run_started(&self, _run: &RunStart<'_>) {}
     /// Called after a hook has ended and its answer has been parsed.
     fn run_finished(&self, _run: &RunReport, _input: &HookInput) {}
+    /// Called after the answers of an event's hooks have been merged, if a hook decided or a guard was asked.
+    fn verdict_reached(&self, _verdict: &VerdictReport) {}
     /// Called with the messages of a background hook and the warnings about it.
     fn background_output(&self, _event: EventKind, _messages: &[HookMessage], _warnings: &[HookMessage]) {}
 }
@@ -133,6 +135,8 @@ pub struct RunReport {
     pub source: Source,
     /// The number of hooks in the plan.
     pub total: usize,
+    /// Whether the hook is a guard.
+    pub is_guard: bool,
     /// Whether the hook ran in the background, so that it decides nothing.
     pub in_background: bool,
     /// How the run ended.
@@ -173,6 +177,61 @@ impl RunReport {
     /// Whether output was dropped.
     pub fn is_truncated(&self) -> bool {
         self.stdout.truncated || self.stderr.truncated
+    }
+}
+
+/// The merged verdict of an event's hooks.
+#[derive(Clone, Debug)]
+pub struct VerdictReport {
+    /// The event that was fired.
+    pub id: EventId,
+    /// The context of the event's runs.
+    pub context: RunContext,
+    /// The kind of the event.
+    pub event: EventKind,
+    /// The tool of the call, for tool events.
+    pub tool: Option<String>,
+    /// The strongest decision; allow where no hook objects.
+    pub decision: Decision,
+    /// Whether a hook ends the agent loop, which is stronger than any decision.
+    pub stop: bool,
+    /// The names of the hooks that stopped, denied, asked or confined.
+    pub decided_by: Vec<String>,
+    /// Whether one of these hooks is a guard.
+    pub decided_by_guard: bool,
+    /// The reason; `None` where a hook keeps the content of the event out of records.
+    pub reason: Option<String>,
+    /// The number of guards that were asked.
+    pub guards: usize,
+}
+
+impl VerdictReport {
+    /// The report of an event, unless no hook decided and no guard was asked.
+    pub(crate) fn from_outcome<V>(tool: Option<&str>, outcome: &Outcome<V>) -> Option<VerdictReport> {
+        let Outcome { merged, runs, .. } = outcome;
+        let (answer, first) = (&merged.answer, runs.first()?);
+        let guards = runs.iter().filter(|run| run.is_guard).count();
+        if answer.decision.is_none() && !answer.stop && guards == 0 {
+            return None;
+        }
+        let reason = if answer.stop { answer.stop_reason.as_ref() } else { answer.reason.as_ref() };
+        Some(VerdictReport {
+            id: first.id.event,
+            context: first.context.clone(),
+            event: first.event,
+            tool: tool.map(str::to_owned),
+            decision: answer.decision.unwrap_or(Decision::Allow),
+            stop: answer.stop,
+            decided_by: merged.decided_by.clone(),
+            decided_by_guard: runs.iter().any(|run| run.is_guard && merged.decided_by.contains(&run.hook)),
+            reason: reason.filter(|_| !answer.suppress_output).cloned(),
+            guards,
+        })
+    }
+
+    /// The name of the verdict: `stop`, `deny`, `ask`, `confine` or `allow`.
+    pub fn as_str(&self) -> &'static str {
+        if self.stop { "stop" } else { self.decision.as_str() }
     }
 }
 
