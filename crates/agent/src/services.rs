@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_hooks::{
     Event, EventKind, HookEngine, HookInput, HookMessage, Observer, Outcome, PathResolver, RunContext, RunReport,
-    RunStart,
+    RunStart, VerdictReport,
 };
 use hookwright_model::{GenerationConfig, ToolDeclaration};
 use hookwright_tools::mcp::McpServerSet;
@@ -181,6 +181,10 @@ impl Observer for HookEventForwarder {
         for HookMessage { hook, source, text } in warnings.iter().cloned() {
             self.0.send(AgentEvent::HookWarning { event, hook, source, text });
         }
+    }
+
+    fn verdict_reached(&self, verdict: &VerdictReport) {
+        self.0.send(AgentEvent::VerdictReached(Box::new(verdict.clone())));
     }
 
     fn run_finished(&self, run: &RunReport, input: &HookInput) {
