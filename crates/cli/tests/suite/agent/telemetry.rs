@@ -2,6 +2,7 @@
 
 use super::*;
 use hookwright_testkit::fs;
+use hookwright_testkit::http::{TestHttpResponse, TestHttpServer};
 
 #[test]
 fn hooks_prompts_requests_answers_and_calls_are_recorded() {
@@ -64,4 +65,34 @@ fn without_prompts_in_logs_no_content_is_in_them() {
     let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "private.txt"})).says("private");
     prompt(&sandbox, "private", &replay, &[]).expect_exit_code(0);
     assert_lacks(&fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap(), "private");
+}
+
+#[test]
+fn a_collector_gets_spans_and_verdicts_within_the_trace_of_the_caller() {
+    let collector = TestHttpServer::serve(|_| TestHttpResponse::json(&json!({})));
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let sandbox = project(&[("BeforeTool", "", "echo no >&2; exit 2")])
+        .env("GEMINI_TELEMETRY_OUTFILE", "")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address)
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+        .env("TRACEPARENT", &format!("00-{trace}-b7ad6b7169203331-01"));
+    let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "a.txt"})).says("done");
+    prompt(&sandbox, "look", &replay, &[]).expect_exit_code(0);
+    let items = |path: &str, keys: [&str; 3]| -> Vec<Value> {
+        let bodies = collector.requests_to(path).into_iter().map(|request| request.json()[keys[0]].clone());
+        let lists = bodies.map(|body| body[0][keys[1]][0][keys[2]].as_array().unwrap().clone());
+        lists.flatten().collect()
+    };
+    let spans = items("/v1/traces", ["resourceSpans", "scopeSpans", "spans"]);
+    let mut names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let [first, second, ..] = names[..] else { panic!("{names:?}") };
+    assert!(first.starts_with("chat ") && second.starts_with("chat "), "{names:?}");
+    assert_eq!(names[2..], ["execute_tool read_file", "invoke_agent hookwright", "run_hook BeforeTool"]);
+    assert!(spans.iter().all(|span| span["traceId"] == trace));
+    let logs = items("/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+    let verdict = logs.iter().find(|log| log["eventName"] == "hookwright.verdict").unwrap();
+    let call = spans.iter().find(|span| span["name"] == "execute_tool read_file").unwrap();
+    assert_eq!((&verdict["traceId"], &verdict["spanId"]), (&json!(trace), &call["spanId"]));
+    assert_contains(&verdict["attributes"].to_string(), r#""stringValue":"deny""#);
 }
