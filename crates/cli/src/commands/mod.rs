@@ -8,6 +8,7 @@ pub(crate) mod effects;
 pub(crate) mod extensions;
 pub(crate) mod hook_test;
 pub(crate) mod hooks;
+pub(crate) mod journal;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod policy;
