@@ -42,7 +42,7 @@ class Detail {
     const title = el("h2", "", rowPill(line, kind, rows.verdict.values[row]), " ",
       oneLine(events.names[rows.event.values[row]], 60), line.tool ? el("span", "quiet", ` ${oneLine(line.tool, 60)}`) : "");
     const time = rows.time.values[row];
-    const when = Number.isFinite(time) ? `${DATE.format(time)}, ${CLOCK.format(time)}` : "no time";
+    const when = Number.isFinite(time) ? `${formatTime(DATE, time)}, ${formatTime(CLOCK, time)}` : "no time";
     const seq = asSeq(line.seq);
     const facts = [seq === null ? "no number" : `line ${seq}`, when, duration(rows.ms.values[row])];
     return el("header", "detail-head", el("div", "", title, el("p", "quiet", facts.filter(Boolean).join(" · "))), close);
@@ -68,7 +68,7 @@ class Detail {
     const hooks = asList(line.hooks).map(asObject);
     if (!hooks.length) return null;
     const answers = asList(asObject(line.content).runs).map(asObject);
-    const longest = Math.max(...hooks.map((run) => asNumber(run.ms) || 0), 0.001);
+    const longest = Math.max(...hooks.map((run) => asDuration(run.ms) || 0), 0.001);
     const list = el("ol", "runs", ...hooks.map((run, at) => hookRun(run, asObject(answers[at]), longest)));
     return section("Hooks", list);
   }
@@ -108,14 +108,14 @@ function hookRun(run, answer, longest) {
   const shown = failed ? "failed" : VERDICTS[decision];
   const word = decision > NONE ? VERDICTS[decision] : failed ? "failed" : "pass";
   const bar = el("i", `bar v-${shown}${run.mode === "shadow" ? " is-shadow" : ""}`);
-  bar.style.width = `${Math.min(100, (100 * (asNumber(run.ms) || 0)) / longest)}%`;
+  bar.style.width = `${Math.min(100, (100 * (asDuration(run.ms) || 0)) / longest)}%`;
   const track = el("span", "track", bar);
   track.setAttribute("aria-hidden", "true");
   const tags = [run.guard === true && "guard", run.mode === "shadow" && "shadow", asText(run.type), asText(run.source)];
   const head = el("div", "run-head", el("b", "", oneLine(run.hook || "(no name)", 80)),
     pill(decision > NONE ? VERDICTS[decision] : failed ? "failed" : "pass", run.mode === "shadow" && decision > PASS ? `would ${word}` : word),
     ...tags.filter(Boolean).map((tag) => el("span", tag === "shadow" ? "tag shadow" : "tag", oneLine(tag, 30))),
-    el("span", "took", duration(asNumber(run.ms))));
+    el("span", "took", duration(asDuration(run.ms))));
   const facts = [
     ["matched", run.matched], ["status", run.status === "ok" ? "" : run.status], ["failure", run.failure],
     ["exit code", run.exit_code === 0 ? "" : run.exit_code], ["fingerprint", run.fingerprint],

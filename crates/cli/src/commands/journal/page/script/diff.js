@@ -2,6 +2,9 @@
 
 // The table of a comparison grows with the product of the lengths.
 const MAX_DIFF_CELLS = 4_000_000;
+const MAX_DIFF_CHARS = 200_000;
+// How many lines that stayed are shown beside one that changed.
+const CONTEXT_LINES = 3;
 
 /** Returns the parts of both texts as `[sign, text]` with sign " ", "-" or "+"; null if they are too long to compare. */
 function diffParts(before, after) {
@@ -49,28 +52,53 @@ function diffMiddle(before, after) {
 function diffBlock(before, after) {
   const isByWord = !before.includes("\n") && !after.includes("\n");
   const split = (text) => (isByWord ? text.match(/\s+|\w+|[^\s\w]/g) ?? [] : text.split("\n"));
-  const parts = diffParts(split(before), split(after));
+  const isShort = before.length + after.length <= MAX_DIFF_CHARS;
+  const parts = isShort ? diffParts(split(before), split(after)) : null;
   if (!parts) return el("div", "", longText(before, "text old"), longText(after, "text new"));
   const block = el("pre", "diff");
   block.tabIndex = 0;
-  if (isByWord) {
-    block.append(wordLine("-", parts), wordLine("+", parts));
-  } else {
-    for (const [sign, text] of parts) {
-      const tag = sign === "-" ? "del" : sign === "+" ? "ins" : "span";
-      block.append(el(tag, "line", `${sign} ${visible(text)}\n`));
-    }
-  }
+  block.append(...(isByWord ? [wordLine("-", parts), wordLine("+", parts)] : changedLines(parts)));
   return block;
 }
 
 /** Shows one side of a comparison by word, with the words that differ marked. */
 function wordLine(sign, parts) {
   const line = el(sign === "-" ? "del" : "ins", "line", `${sign} `);
+  let run = "", runSide = " ";
+  const flush = () => {
+    if (run) line.append(runSide === " " ? visible(run) : el("mark", "", visible(run)));
+    run = "";
+  };
   for (const [side, text] of parts) {
-    if (side === " ") line.append(visible(text));
-    else if (side === sign) line.append(el("mark", "", visible(text)));
+    if (side !== " " && side !== sign) continue;
+    if (side !== runSide) flush();
+    runSide = side;
+    run += text;
   }
-  line.append("\n");
+  flush();
   return line;
+}
+
+/** Shows the lines that changed, with a few of those around them. */
+function changedLines(parts) {
+  const changed = parts.flatMap(([sign], at) => (sign === " " ? [] : [at]));
+  const lines = [];
+  let next = 0, omitted = 0;
+  parts.forEach(([sign, text], at) => {
+    while (changed[next] < at - CONTEXT_LINES) next += 1;
+    if (!(Math.abs(changed[next] - at) <= CONTEXT_LINES)) {
+      omitted += 1;
+      return;
+    }
+    if (omitted) lines.push(omission(omitted));
+    omitted = 0;
+    const tag = sign === "-" ? "del" : sign === "+" ? "ins" : "span";
+    lines.push(el(tag, "line", `${sign} ${visible(text)}`));
+  });
+  if (omitted) lines.push(omission(omitted));
+  return lines;
+}
+
+function omission(count) {
+  return el("span", "line quiet", `  … ${plural(count, "line")} as before`);
 }

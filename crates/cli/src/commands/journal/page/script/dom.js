@@ -1,6 +1,10 @@
 // Builds elements and formats values. Strings reach the page as text nodes only: nothing here parses HTML.
 
 const TEXT_LIMIT = 4000;
+// A year; more is an error of the writer.
+const MAX_DURATION_MS = 366 * 24 * 3600 * 1000;
+// The last moment that a Date can be.
+const MAX_TIME_MS = 8.64e15;
 // Work that takes longer is cut into slices, with time for the browser between them.
 const SLICE_MS = 12;
 
@@ -71,6 +75,11 @@ function asObject(value) {
   return value !== null && typeof value === "object" && !Array.isArray(value) ? value : {};
 }
 
+/** Returns the value if it is a duration that can be true. */
+function asDuration(value) {
+  return typeof value === "number" && value >= 0 && value <= MAX_DURATION_MS ? value : NaN;
+}
+
 /** Returns the value if it is a whole number that a command line can name. */
 function asSeq(value) {
   return Number.isSafeInteger(value) && value >= 0 ? value : null;
@@ -103,7 +112,7 @@ const MINUTES = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-d
 
 /** Formats a time in milliseconds, or returns nothing where it is not known. */
 function formatTime(format, ms) {
-  return Number.isFinite(ms) ? format.format(ms) : "";
+  return Math.abs(ms) <= MAX_TIME_MS ? format.format(ms) : "";
 }
 
 const AGENT_TITLES = new Map([
@@ -124,13 +133,12 @@ function agentTitle(agent) {
 
 /** Shows a text that may be long: its beginning, and the rest on request. */
 function longText(text, className = "text") {
-  const shown = visible(text);
-  const block = el("pre", className, shown.slice(0, TEXT_LIMIT));
+  const block = el("pre", className, visible(text.slice(0, TEXT_LIMIT)));
   // What scrolls must be reachable by keyboard.
   block.tabIndex = 0;
-  if (shown.length <= TEXT_LIMIT) return block;
+  if (text.length <= TEXT_LIMIT) return block;
   const more = button(`Show all (${bytes(text.length)})`, () => {
-    block.textContent = shown;
+    block.textContent = visible(text);
     more.remove();
     block.focus();
   });

@@ -31,7 +31,8 @@ class Page {
     this.connectFilters();
     this.connectViews();
     this.connectKeys();
-    for (const block of document.querySelectorAll("script.lines")) await this.add(block.textContent);
+    // Each block is a JSON array whose brackets have lines of their own.
+    for (const block of document.querySelectorAll("script.lines")) await this.add(block.textContent.slice(2, -2));
     this.isReading = this.meta.live === true;
     await this.refresh();
     this.openFromAddress();
@@ -98,7 +99,7 @@ class Page {
     const periodButton = byId("period");
     periodButton.hidden = !this.filter.hasPeriod();
     periodButton.textContent = this.filter.hasPeriod()
-      ? `${SHORT_DATE.format(this.filter.since)}, ${MINUTES.format(this.filter.since)} – ${MINUTES.format(this.filter.until)} ✕`
+      ? `${formatTime(SHORT_DATE, this.filter.since)}, ${formatTime(MINUTES, this.filter.since)} – ${formatTime(MINUTES, this.filter.until)} ✕`
       : "";
   }
 

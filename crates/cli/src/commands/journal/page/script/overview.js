@@ -250,7 +250,7 @@ function refusalBuckets(store, found) {
 
 function bucketTitle(bucket) {
   const size = bucket.to - bucket.from;
-  if (size >= DAY) return SHORT_DATE.format(bucket.from);
+  if (size >= DAY) return formatTime(SHORT_DATE, bucket.from);
   const clock = size < MINUTE ? CLOCK : MINUTES;
-  return `${SHORT_DATE.format(bucket.from)}, ${clock.format(bucket.from)}`;
+  return `${formatTime(SHORT_DATE, bucket.from)}, ${formatTime(clock, bucket.from)}`;
 }

@@ -21,6 +21,7 @@ const LOST = 1, CHANGED = 2, UNARMED = 4, WITHHELD = 8, SHADOW_REFUSAL = 16, REF
 // A session without turns is cut where it was silent for so long.
 const SILENCE_MS = 30 * 60_000;
 const PARSED_LINES = 400;
+const MAX_LINES_OF_CALL = 40;
 
 /** A typed array that grows. */
 class Column {
@@ -93,7 +94,7 @@ class LineStore {
     this.parsed = new Map();
   }
 
-  /** Adds lines that stand in a text, one per line of it; yields now and then. */
+  /** Adds lines that stand in a text, one per line of it, with or without a comma at the end; yields after each. */
   *addText(text) {
     const block = this.blocks.push(text) - 1;
     let from = 0;
@@ -102,8 +103,7 @@ class LineStore {
       if (to < 0) to = text.length;
       const next = to + 1;
       if (text.charCodeAt(to - 1) === 0x2c) to -= 1;
-      // The brackets of the block's array are no lines.
-      if (to - from > 1) this.addLine(block, from, to);
+      if (to > from) this.addLine(block, from, to);
       from = next;
       yield;
     }
@@ -122,7 +122,7 @@ class LineStore {
     rows.to.push(to);
     rows.seq.push(seq ?? -1);
     rows.time.push(time);
-    rows.ms.push(asNumber(line.ms));
+    rows.ms.push(asDuration(line.ms));
     rows.kind.push(kind);
     rows.agent.push(this.agents.count(asText(line.agent)));
     rows.event.push(this.events.count(eventName(line, kind)));
@@ -148,7 +148,7 @@ class LineStore {
       this.runs.hook.push(this.hooks.count(asText(run.hook)));
       this.runs.decision.push(DECISION_CODES.get(run.decision) ?? NONE);
       this.runs.flags.push(flags);
-      this.runs.ms.push(asNumber(run.ms));
+      this.runs.ms.push(asDuration(run.ms));
     }
   }
 
@@ -247,12 +247,13 @@ class LineStore {
     for (let row = turn.first; row >= 0; row = this.rows.nextOfTurn.values[row]) visit(row);
   }
 
-  /** Returns the lines about the call that a line is about. */
+  /** Returns the lines about the call that a line is about: the first ones, if a journal has a great many. */
   rowsOfCall(row) {
     const call = this.rows.call.values[row];
     const found = [];
     if (call < 0) return found;
-    for (let at = this.firstOfCall.values[call]; at >= 0; at = this.rows.nextOfCall.values[at]) found.push(at);
+    const { values: next } = this.rows.nextOfCall;
+    for (let at = this.firstOfCall.values[call]; at >= 0 && found.length < MAX_LINES_OF_CALL; at = next[at]) found.push(at);
     return found;
   }
 

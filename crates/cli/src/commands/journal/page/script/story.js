@@ -107,7 +107,7 @@ function hookSentence(run, answer) {
   if (kinds.length) sentence.push(` (${oneLine(kinds.join(", "), 80)})`);
   if (asText(run.matched)) sentence.push(" matched ", code(run.matched), " and");
   sentence.push(...answerWords(run));
-  if (Number.isFinite(asNumber(run.ms))) sentence.push(` after ${duration(run.ms)}`);
+  if (Number.isFinite(asDuration(run.ms))) sentence.push(` after ${duration(run.ms)}`);
   const reason = asText(answer.reason) || asText(answer.error);
   if (reason) sentence.push(": ", { quote: oneLine(reason, 400) });
   return [...sentence, "."];
@@ -199,7 +199,7 @@ const RESULTS = new Map([
 function outcomeOfCall(line) {
   const sentence = [RESULTS.get(line.result) ?? "The call ended"];
   if (asText(line.refused_by)) sentence.push(" by ", REFUSERS.get(line.refused_by) ?? code(line.refused_by));
-  if (Number.isFinite(asNumber(line.ms)) && line.result !== "refused") sentence.push(` after ${duration(line.ms)}`);
+  if (Number.isFinite(asDuration(line.ms)) && line.result !== "refused") sentence.push(` after ${duration(line.ms)}`);
   if (Number.isFinite(asNumber(line.exit_code))) sentence.push(` with exit code ${line.exit_code}`);
   const error = asText(asObject(line.content).error);
   if (error) sentence.push(": ", { quote: oneLine(error, 400) });
@@ -208,7 +208,7 @@ function outcomeOfCall(line) {
 
 function requestSentence(line) {
   const sentence = [{ strong: agentTitle(asText(line.agent)) || "The agent" }, " asked the model ", code(line.model || "(no name)")];
-  if (Number.isFinite(asNumber(line.ms))) sentence.push(`, which took ${duration(line.ms)}`);
+  if (Number.isFinite(asDuration(line.ms))) sentence.push(`, which took ${duration(line.ms)}`);
   const tokens = [[line.tokens_in, "in"], [line.tokens_out, "out"]].filter(([count]) => Number.isFinite(asNumber(count)));
   if (tokens.length) sentence.push(` (${tokens.map(([count, way]) => `${plural(count, "token")} ${way}`).join(", ")})`);
   if (line.error) sentence.push(". It failed: ", { quote: oneLine(line.error, 400) });

@@ -183,7 +183,7 @@ class Timeline {
 
   turnTime(turn) {
     if (!Number.isFinite(turn.start)) return "no time";
-    return `${SHORT_DATE.format(turn.start)}, ${MINUTES.format(turn.start)}`;
+    return `${formatTime(SHORT_DATE, turn.start)}, ${formatTime(MINUTES, turn.start)}`;
   }
 
   makeRow(row) {
