@@ -20,14 +20,20 @@ const { chromium } = require("playwright-core");
 
 const PROGRAM_TIMEOUT_MS = 60_000;
 const folder = mkdtempSync(join(tmpdir(), "journal-page-"));
+let starting;
 let browser;
 let pageCount = 0;
 
+/** Starts the browser, once for all files of tests. */
 export async function startBrowser() {
+  browser = await (starting ??= launch());
+}
+
+function launch() {
   const executablePath = process.env.HOOKWRIGHT_CHROMIUM
     ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
   // The page's own policy is under test, not the browser's sandbox, which needs rights that containers lack.
-  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
 export async function stopBrowser() {

@@ -112,7 +112,9 @@ async function checkLines(lines, check, meta = {}) {
 for (const payload of PAYLOADS) {
   test(`a string in any field stays text: ${JSON.stringify(payload).slice(0, 40)}`, async () => {
     const lines = [FULL_EVENT, ...OTHER_KINDS].flatMap((line) => [...mutations(line, payload, "strings")]);
-    const meta = { title: payload, hooks: [{ hook: payload, event: payload, source: payload, guard: true, mode: payload }] };
+    // Settings have whole characters only.
+    const named = payload.replace("\ud800", "");
+    const meta = { title: named, hooks: [{ hook: named, event: named, source: named, guard: true, mode: named }] };
     await checkLines(lines, async ({ opened, shown }, page) => {
       assert.equal(opened, lines.length);
       // What is shown is the payload itself, with unseen characters written out.
@@ -179,6 +181,25 @@ test("strings of a megabyte are cut until they are wanted", async () => {
     assert.ok(length < 60_000, String(length));
     await page.locator("#detail button:has-text('Show all (1.1 MB)')").first().click();
     assert.ok(await page.evaluate(() => document.getElementById("detail").textContent.length) > 1_000_000);
+  });
+});
+
+test("very many hooks, fields and names stay few elements", async () => {
+  const crowd = structuredClone(FULL_EVENT);
+  crowd.hooks = Array.from({ length: 150_000 }, (_, at) => ({ hook: `h${at}`, decision: "deny", ms: 1 }));
+  crowd.decided_by = crowd.hooks.map(({ hook }) => hook);
+  crowd.content.effects.writes = crowd.decided_by;
+  crowd.content.changes = Object.fromEntries(crowd.decided_by.slice(0, 5000).map((name) => [name, name]));
+  crowd.content.input.tool_input = crowd.content.changes;
+  const others = Array.from({ length: 3000 }, (_, at) => ({ ...FULL_EVENT, agent: `a${at}`, event: `e${at}`, session: `s${at}` }));
+  await withPage(writePage([crowd, ...others, ...others.map((line) => ({ ...line, event: "BeforeTool" }))]), {}, async (page) => {
+    await page.focus("#list");
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    assert.match(await page.textContent(".story"), /150000 hooks were asked, in this order:.*The other 149900 are not shown\./);
+    assert.ok(await page.evaluate(() => document.querySelectorAll("*").length) < 8000);
+    await page.click("#show-overview");
+    assert.ok(await page.evaluate(() => document.querySelectorAll("*").length) < 12_000);
   });
 });
 

@@ -224,10 +224,12 @@ test("an address with a line's number opens that line", async () => {
 test("a live page follows the journal and says when it is cut off", async () => {
   const { appendFileSync } = await import("node:fs");
   const { writeLines } = await import("./browser.mjs");
-  const lines = writeLines(sampleLines(4500));
+  const lines = writeLines([]);
   const server = await serve(lines);
   const refused = (url, headers = {}) => statusOf(url, headers);
   await withPage(server.url, {}, async (page, problems) => {
+    assert.equal(await page.textContent("#empty"), "The journal has no lines yet.");
+    for (const line of sampleLines(4500)) appendFileSync(lines, `${line}\n`);
     await page.waitForFunction(() => document.getElementById("range").textContent.startsWith("4,500 lines"));
     assert.equal(await page.textContent("#live"), "Following");
     appendFileSync(lines, `${JSON.stringify({ ...PUSH, time: "2026-11-18T17:00:00Z" })}\n`);

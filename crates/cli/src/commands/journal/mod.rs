@@ -1,4 +1,4 @@
 //! The `journal` family of commands.
 
-#[expect(dead_code, reason = "the commands that use it follow")]
+#[cfg_attr(not(test), expect(dead_code, reason = "the commands that use it follow"))]
 pub(crate) mod page;

@@ -49,12 +49,7 @@ impl LiveServer {
     }
 
     /// Answers requests until `shutdown` is set.
-    pub(crate) fn serve(
-        &self,
-        meta: &PageMeta,
-        journal: &dyn JournalLines,
-        shutdown: &AtomicBool,
-    ) -> io::Result<()> {
+    pub(crate) fn serve(&self, meta: &PageMeta, journal: &dyn JournalLines, shutdown: &AtomicBool) -> io::Result<()> {
         let mut page = Vec::new();
         write_page(&mut page, meta, std::iter::empty(), PageMode::Live)?;
         let connections = AtomicUsize::new(0);
@@ -330,7 +325,10 @@ mod tests {
         let meta = PageMeta::default();
         std::thread::scope(|scope| {
             scope.spawn(|| server.serve(&meta, &NumberedLines(2), &shutdown).unwrap());
-            let answer = exchange(&server, &format!("GET /{}/lines HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.token, server.port));
+            let answer = exchange(
+                &server,
+                &format!("GET /{}/lines HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.token, server.port),
+            );
             assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
             assert!(answer.ends_with("\r\n\r\n{\"seq\":0}\n{\"seq\":1}\n"), "{answer}");
             assert!(answer.contains("Journal-Last: 1\r\n"));

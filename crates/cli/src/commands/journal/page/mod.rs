@@ -5,6 +5,7 @@
 
 pub(crate) mod live;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use base64::Engine as _;
@@ -138,16 +139,15 @@ fn write_lines(out: &mut dyn Write, lines: impl Iterator<Item = String>) -> io::
 
 /// Writes JSON so that it stays on one line and cannot end the block it stands in.
 ///
-/// `</script>` and `<!--` need a `<`, which JSON has only inside strings. Line breaks are outside of them.
+/// `</script>` and `<!--` need a `<`, which JSON has only inside strings. Line breaks and NUL are not in strings.
 fn write_json(out: &mut dyn Write, json: &str) -> io::Result<()> {
-    let mut rest = json;
-    while let Some(at) = rest.find(['<', '\n', '\r', '\0']) {
-        let (before, after) = rest.split_at(at);
-        out.write_all(before.as_bytes())?;
-        out.write_all(if after.starts_with('<') { b"\\u003c" } else { b" " })?;
-        rest = &after[1..];
+    let mut line = Cow::Borrowed(json);
+    for (found, written) in [('\n', " "), ('\r', " "), ('\0', " "), ('<', "\\u003c")] {
+        if line.contains(found) {
+            line = Cow::Owned(line.replace(found, written));
+        }
     }
-    out.write_all(rest.as_bytes())
+    out.write_all(line.as_bytes())
 }
 
 #[cfg(test)]

@@ -65,9 +65,9 @@ class Detail {
   }
 
   hookRuns(row, line) {
-    const hooks = asList(line.hooks).map(asObject);
+    const hooks = listed(line.hooks).map(asObject);
     if (!hooks.length) return null;
-    const answers = asList(asObject(line.content).runs).map(asObject);
+    const answers = listed(asObject(line.content).runs).map(asObject);
     const longest = Math.max(...hooks.map((run) => asDuration(run.ms) || 0), 0.001);
     const list = el("ol", "runs", ...hooks.map((run, at) => hookRun(run, asObject(answers[at]), longest)));
     return section("Hooks", list);
@@ -156,8 +156,8 @@ function effectSection(line) {
   const isUnsure = effects.certain === false;
   if (!rows.length && !isUnsure) return null;
   const facts = rows.flatMap((name) => [el("dt", "", name),
-    el("dd", "", ...asList(effects[name]).slice(0, 100).map((value) => el("code", "", oneLine(effectText(value), 400))))]);
-  const unsure = asList(effects.unsure).map((name) => oneLine(name, 60)).join(", ");
+    el("dd", "", ...listed(effects[name]).map((value) => el("code", "", oneLine(effectText(value), 400))))]);
+  const unsure = listed(effects.unsure).map((name) => oneLine(name, 60)).join(", ");
   const note = isUnsure ? el("p", "quiet", `In doubt: these lists may be incomplete${unsure ? `: ${unsure}` : ""}.`) : null;
   return section("Effects", el("dl", "facts wide", ...facts), note);
 }

@@ -51,7 +51,7 @@ function diffMiddle(before, after) {
 /** Shows what became of a text. */
 function diffBlock(before, after) {
   const isByWord = !before.includes("\n") && !after.includes("\n");
-  const split = (text) => (isByWord ? text.match(/\s+|\w+|[^\s\w]/g) ?? [] : text.split("\n"));
+  const split = (text) => (isByWord ? text.match(/\s+|\w+|[^\s\w]/gu) ?? [] : text.split("\n"));
   const isShort = before.length + after.length <= MAX_DIFF_CHARS;
   const parts = isShort ? diffParts(split(before), split(after)) : null;
   if (!parts) return el("div", "", longText(before, "text old"), longText(after, "text new"));

@@ -1,6 +1,7 @@
 // Builds elements and formats values. Strings reach the page as text nodes only: nothing here parses HTML.
 
 const TEXT_LIMIT = 4000;
+const MAX_LISTED = 100;
 // A year; more is an error of the writer.
 const MAX_DURATION_MS = 366 * 24 * 3600 * 1000;
 // The last moment that a Date can be.
@@ -69,6 +70,11 @@ function asNumber(value) {
 
 function asList(value) {
   return Array.isArray(value) ? value : [];
+}
+
+/** Returns the beginning of a list, as far as it is shown. */
+function listed(value, limit = MAX_LISTED) {
+  return asList(value).slice(0, limit);
 }
 
 function asObject(value) {

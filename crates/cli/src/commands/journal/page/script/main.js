@@ -2,6 +2,7 @@
 
 // How often the list grows while lines are read.
 const REFRESH_MS = 700;
+const MAX_OPTIONS = 500;
 const THEMES = ["system", "light", "dark"];
 
 class Page {
@@ -62,7 +63,7 @@ class Page {
   }
 
   async onIdle() {
-    if (!this.isStale) return;
+    if (!this.isStale && !this.isReading) return;
     this.isStale = false;
     this.isReading = false;
     await this.refresh();
@@ -250,13 +251,16 @@ class Page {
   }
 }
 
-/** Fills a list of names, unless it already holds them. */
+/** Fills a list of names, the most frequent first, unless it already holds them. */
 function fillSelect(id, all, names, chosen, title) {
   const select = byId(id);
-  if (select.childElementCount !== names.names.length + 1) {
+  const size = names.names.length;
+  if (select.dataset.size !== String(size)) {
     const order = [...names.names.keys()].filter((at) => names.names[at] !== "");
     if (names.counts) order.sort((a, b) => names.counts[b] - names.counts[a]);
-    select.replaceChildren(option(-1, all), ...order.map((at) => option(at, oneLine(title(names.names[at]), 60))));
+    const shown = order.slice(0, MAX_OPTIONS).map((at) => option(at, oneLine(title(names.names[at]), 60)));
+    select.replaceChildren(option(-1, all), ...shown);
+    select.dataset.size = size;
   }
   select.value = String(chosen);
 }

@@ -7,6 +7,7 @@ const BUCKETS_MS = [
 ];
 const MAX_BUCKETS = 60;
 const MAX_TABLE_ROWS = 25;
+const MAX_AGENTS = 20;
 
 /** Sums up lines: per verdict, per hook, per agent and guard. */
 class Summary {
@@ -171,7 +172,7 @@ class Overview {
     const { hooks: names, agents } = this.store;
     const guards = new Set(this.knownHooks.filter((hook) => hook.guard === true).map((hook) => asText(hook.hook)));
     for (const hook of summary.hooks.values()) if (hook.isGuard) guards.add(names.names[hook.id]);
-    const columns = [...summary.toolEvents.keys()].sort((a, b) => summary.toolEvents.get(b) - summary.toolEvents.get(a));
+    const columns = [...summary.toolEvents.keys()].sort((a, b) => summary.toolEvents.get(b) - summary.toolEvents.get(a)).slice(0, MAX_AGENTS);
     if (!guards.size || !columns.length) return card("Agents and guards", "wide", el("p", "quiet", "No guard or no tool call is in these lines."));
     const rows = [...guards].sort().slice(0, 100).map((guard) => {
       const cells = columns.map((agent) => coverageCell(summary.asked.get(`${agent} ${names.ids.get(guard)}`) ?? 0, summary.toolEvents.get(agent)));

@@ -3,7 +3,7 @@
 
 const EFFECT_VERBS = new Map([
   ["commands", "run"], ["reads", "read"], ["writes", "write"], ["deletes", "delete"], ["network", "contact"],
-  ["repository", "change the repository"], ["services", "act on"], ["processes", "signal"],
+  ["repository", "change in the repository"], ["services", "act on"], ["processes", "signal"],
   ["privileged", "run as another user"], ["flows", "send data"],
 ]);
 const MAX_NAMED_EFFECTS = 4;
@@ -85,18 +85,20 @@ function effectText(value) {
 }
 
 function whoWasAsked(line) {
-  const hooks = asList(line.hooks).map(asObject);
-  const answers = asList(asObject(line.content).runs).map(asObject);
+  const hooks = listed(line.hooks).map(asObject);
+  const answers = listed(asObject(line.content).runs).map(asObject);
   const sentences = [];
   if (hooks.length) {
     const list = hooks.map((run, at) => hookSentence(run, asObject(answers[at])));
-    sentences.push([hooks.length === 1 ? "One hook was asked:" : `${hooks.length} hooks were asked, in this order:`]);
+    const { length } = line.hooks;
+    sentences.push([length === 1 ? "One hook was asked:" : `${length} hooks were asked, in this order:`]);
     sentences.push({ list });
+    if (length > hooks.length) sentences.push([`The other ${length - hooks.length} are not shown.`]);
   } else {
     sentences.push(["No hook was asked."]);
   }
-  for (const note of asList(line.left_out)) sentences.push(["Not asked: ", code(note), "."]);
-  for (const note of asList(line.unarmed)) sentences.push(["A guard that should have been asked: ", code(note), "."]);
+  for (const note of listed(line.left_out)) sentences.push(["Not asked: ", code(note), "."]);
+  for (const note of listed(line.unarmed)) sentences.push(["A guard that should have been asked: ", code(note), "."]);
   return sentences;
 }
 
@@ -134,16 +136,16 @@ const FAILURES = new Map([
 
 function whoDecided(line) {
   const verdict = VERDICT_CODES.get(line.verdict) ?? NONE;
-  const deciders = asList(line.decided_by).map(asText).filter(Boolean);
+  const deciders = listed(line.decided_by, 20).map(asText).filter(Boolean);
   const reason = asText(asObject(line.content).reason);
   const sentences = [];
   if (verdict === PASS) sentences.push(["No answer that counts objected, so the verdict is ", { verdict }, "."]);
   else if (verdict !== NONE) sentences.push(decisionSentence(line, verdict, deciders));
-  const isSaid = asList(asObject(line.content).runs).some((run) => asObject(run).reason === reason);
+  const isSaid = listed(asObject(line.content).runs).some((run) => asObject(run).reason === reason);
   if (reason && verdict > PASS && !isSaid) sentences.push(["The reason: ", { quote: oneLine(reason, 600) }, "."]);
-  const limits = asList(line.confined).map(asText).filter(Boolean);
+  const limits = listed(line.confined).map(asText).filter(Boolean);
   if (limits.length) sentences.push(["The call runs confined: ", ...joined(limits), "."]);
-  for (const run of asList(line.hooks).map(asObject)) {
+  for (const run of listed(line.hooks).map(asObject)) {
     const decision = DECISION_CODES.get(run.decision) ?? NONE;
     if (run.mode !== "shadow" || decision <= PASS) continue;
     sentences.push([code(run.hook), " is in shadow mode: its answer ", { verdict: decision },
@@ -160,7 +162,7 @@ function decisionSentence(line, verdict, deciders) {
 }
 
 function whatWasChanged(line) {
-  const keys = Object.keys(asObject(asObject(line.content).changes));
+  const keys = Object.keys(asObject(asObject(line.content).changes)).slice(0, 20);
   return keys.length ? [["Hooks changed ", ...joined(keys), " of the call; the difference is below."]] : [];
 }
 
@@ -171,7 +173,7 @@ function whatTheHostWasTold(line) {
     const exit = Number.isFinite(asNumber(told.exit)) ? ` (exit code ${told.exit})` : "";
     sentences.push([`${agentTitle(asText(line.agent)) || "The host"} was told `, answer(told.verdict), `${exit}.`]);
   }
-  for (const loss of asList(line.lost).map(asObject)) {
+  for (const loss of listed(line.lost).map(asObject)) {
     sentences.push(["It cannot do ", answer(loss.wanted), ", so that became ", answer(loss.became), "."]);
   }
   return sentences;

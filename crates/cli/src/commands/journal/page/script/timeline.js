@@ -225,7 +225,7 @@ class Timeline {
       if (bars.childElementCount < MAX_HOOK_BARS) bars.append(this.hookBar(run));
     });
     cell.append(bars);
-    const named = asList(line.decided_by).map(asText).filter(Boolean);
+    const named = listed(line.decided_by, 20).map(asText).filter(Boolean);
     const names = named.length && store.rows.verdict.values[row] > PASS ? named.join(", ") : plural(count, "hook");
     cell.append(el("span", named.length ? "decider" : "quiet", oneLine(names, 60)));
     return cell;
