@@ -14,7 +14,13 @@ const AXE = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 async function checkRules(page, view) {
   const { violations, passes } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
-  const found = violations.map(({ id, help, nodes }) => `${view}: ${id}: ${help}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join(" | ")}`);
+  const found = violations.map(
+    ({ id, help, nodes }) =>
+      `${view}: ${id}: ${help}: ${nodes
+        .slice(0, 3)
+        .map((node) => node.html.slice(0, 160))
+        .join(" | ")}`,
+  );
   assert.deepEqual(found, []);
   assert.ok(passes.length > 10);
 }

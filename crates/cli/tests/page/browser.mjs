@@ -30,8 +30,9 @@ export async function startBrowser() {
 }
 
 function launch() {
-  const executablePath = process.env.HOOKWRIGHT_CHROMIUM
-    ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+  const executablePath =
+    process.env.HOOKWRIGHT_CHROMIUM ??
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
   // The page's own policy is under test, not the browser's sandbox, which needs rights that containers lack.
   return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
@@ -84,7 +85,10 @@ export async function serve(linesPath, meta = {}) {
 /** Opens a page, runs the test with it, and checks that it threw nothing and loaded nothing but itself. */
 export async function withPage(url, options, test) {
   const context = await browser.newContext({
-    viewport: { width: 1440, height: 860 }, timezoneId: "Europe/Berlin", locale: "en-GB", ...options,
+    viewport: { width: 1440, height: 860 },
+    timezoneId: "Europe/Berlin",
+    locale: "en-GB",
+    ...options,
   });
   const problems = [];
   const own = url.startsWith("http") ? new URL(".", url).href : url;
@@ -119,11 +123,15 @@ export async function withPage(url, options, test) {
 
 /** Waits until the page has read all its lines and shows them. */
 export async function ready(page) {
-  await page.waitForFunction(() => {
-    const count = document.getElementById("count")?.textContent ?? "Reading";
-    const isSettled = !count.startsWith("Reading") && count !== "Searching…";
-    return isSettled && document.getElementById("range").textContent !== "";
-  }, null, { timeout: 90_000 });
+  await page.waitForFunction(
+    () => {
+      const count = document.getElementById("count")?.textContent ?? "Reading";
+      const isSettled = !count.startsWith("Reading") && count !== "Searching…";
+      return isSettled && document.getElementById("range").textContent !== "";
+    },
+    null,
+    { timeout: 90_000 },
+  );
 }
 
 /** Waits until the text beside the filters says this. */

@@ -16,27 +16,33 @@ const MAX_ELEMENTS = 2500;
 async function scroll(page, frames, pixels) {
   const session = await page.context().newCDPSession(page);
   await session.send("Performance.enable");
-  const layouts = async () => (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "LayoutCount").value;
+  const layouts = async () =>
+    (await session.send("Performance.getMetrics")).metrics.find(({ name }) => name === "LayoutCount").value;
   const before = await layouts();
-  const most = await page.evaluate(async ([frames, pixels]) => {
-    const list = document.getElementById("list");
-    let added = 0;
-    const observer = new MutationObserver((changes) => changes.forEach((change) => (added += change.addedNodes.length)));
-    observer.observe(document.getElementById("rows"), { childList: true });
-    const most = { elements: 0, added: 0, blank: 0 };
-    for (let frame = 0; frame < frames; frame++) {
-      added = 0;
-      list.scrollTop += pixels;
-      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))));
-      most.elements = Math.max(most.elements, document.querySelectorAll("*").length);
-      most.added = Math.max(most.added, added);
-      const box = list.getBoundingClientRect();
-      const middle = document.elementFromPoint(box.left + 40, box.top + box.height / 2);
-      if (!middle?.closest(".item")) most.blank += 1;
-    }
-    return most;
-  }, [frames, pixels]);
-  return { ...most, layoutsPerFrame: (await layouts() - before) / frames };
+  const most = await page.evaluate(
+    async ([frames, pixels]) => {
+      const list = document.getElementById("list");
+      let added = 0;
+      const observer = new MutationObserver((changes) =>
+        changes.forEach((change) => (added += change.addedNodes.length)),
+      );
+      observer.observe(document.getElementById("rows"), { childList: true });
+      const most = { elements: 0, added: 0, blank: 0 };
+      for (let frame = 0; frame < frames; frame++) {
+        added = 0;
+        list.scrollTop += pixels;
+        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve))));
+        most.elements = Math.max(most.elements, document.querySelectorAll("*").length);
+        most.added = Math.max(most.added, added);
+        const box = list.getBoundingClientRect();
+        const middle = document.elementFromPoint(box.left + 40, box.top + box.height / 2);
+        if (!middle?.closest(".item")) most.blank += 1;
+      }
+      return most;
+    },
+    [frames, pixels],
+  );
+  return { ...most, layoutsPerFrame: ((await layouts()) - before) / frames };
 }
 
 test("10,000 lines scroll with little work per frame", async () => {
@@ -57,7 +63,7 @@ test("10,000 lines scroll with little work per frame", async () => {
 test("200,000 lines open", async () => {
   await withPage(writePage(sampleLines(200_000), { hooks: SAMPLE_HOOKS }), {}, async (page) => {
     assert.match(await page.textContent("#range"), /^200,000 lines/);
-    assert.ok(await page.locator(".row").count() > 10);
+    assert.ok((await page.locator(".row").count()) > 10);
     await page.focus("#list");
     await page.keyboard.press("End");
     await page.locator(".row:has-text('The journal begins here')").waitFor();
@@ -65,7 +71,9 @@ test("200,000 lines open", async () => {
     await page.locator(".detail-head:has-text('line 1 ')").waitFor();
     await page.keyboard.press("Escape");
     await page.fill("#text", "no-prod-database is not armed");
-    await page.waitForFunction(() => / of 200,000 lines$/.test(document.getElementById("count").textContent), null, { timeout: 60_000 });
+    await page.waitForFunction(() => / of 200,000 lines$/.test(document.getElementById("count").textContent), null, {
+      timeout: 60_000,
+    });
     await page.click("#reset");
     await shows(page, "");
     await page.click("#show-overview");

@@ -12,9 +12,13 @@ const SEED = 7;
 /** Returns the line that is opened: a forced push of Hookwright's agent, in a turn that was to push something. */
 function chosenLine(lines) {
   const parsed = lines.map((line) => JSON.parse(line));
-  const prompts = new Map(parsed.filter(({ event }) => event === "BeforeAgent").map((line) => [line.session, line.content.input.prompt]));
-  return parsed.findLast(({ agent, session, decided_by }) =>
-    agent === "hookwright" && decided_by?.[0] === "no-force-push" && prompts.get(session).includes("push"));
+  const prompts = new Map(
+    parsed.filter(({ event }) => event === "BeforeAgent").map((line) => [line.session, line.content.input.prompt]),
+  );
+  return parsed.findLast(
+    ({ agent, session, decided_by }) =>
+      agent === "hookwright" && decided_by?.[0] === "no-force-push" && prompts.get(session).includes("push"),
+  );
 }
 
 const path = process.argv[2] ?? new URL("../../../../docs/screenshots/journal.png", import.meta.url).pathname;
@@ -30,7 +34,8 @@ await withPage(`${url}#${chosenLine(lines).seq}`, options, async (page) => {
     let turn = opened;
     const at = (index) => document.querySelector(`[data-index="${index}"]`);
     for (let index = Number(opened.dataset.index); turn && !turn.classList.contains("turn"); index--) turn = at(index);
-    document.getElementById("list").scrollTop += (turn ?? opened).getBoundingClientRect().top - document.getElementById("list").getBoundingClientRect().top;
+    document.getElementById("list").scrollTop +=
+      (turn ?? opened).getBoundingClientRect().top - document.getElementById("list").getBoundingClientRect().top;
   });
   await page.waitForTimeout(300);
   await page.screenshot({ path });

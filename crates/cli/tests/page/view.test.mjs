@@ -10,28 +10,96 @@ before(startBrowser);
 after(stopBrowser);
 
 const PUSH = {
-  seq: 4821, prev: "9f", time: "2026-11-18T16:02:03.120Z", kind: "event", agent: "claude", agent_version: "2.1.30",
-  project: "/home/u/app", session: "5b1c", turn: "t-3", call: "toolu_01", event: "BeforeTool", host_event: "PreToolUse",
-  tool: "run_shell_command", host_tool: "Bash", verdict: "deny", decided_by: ["no-force-push"], ms: 3.4,
+  seq: 4821,
+  prev: "9f",
+  time: "2026-11-18T16:02:03.120Z",
+  kind: "event",
+  agent: "claude",
+  agent_version: "2.1.30",
+  project: "/home/u/app",
+  session: "5b1c",
+  turn: "t-3",
+  call: "toolu_01",
+  event: "BeforeTool",
+  host_event: "PreToolUse",
+  tool: "run_shell_command",
+  host_tool: "Bash",
+  verdict: "deny",
+  decided_by: ["no-force-push"],
+  ms: 3.4,
   hooks: [
     { hook: "log", source: "user", type: "command", status: "ok", exit_code: 0, ms: 2.5 },
-    { hook: "no-force-push", source: "project", type: "rule", guard: true, status: "ok", decision: "deny", ms: 0.031, matched: "always" },
+    {
+      hook: "no-force-push",
+      source: "project",
+      type: "rule",
+      guard: true,
+      status: "ok",
+      decision: "deny",
+      ms: 0.031,
+      matched: "always",
+    },
     { hook: "try-me", source: "project", type: "rule", mode: "shadow", status: "ok", decision: "stop", ms: 0.02 },
-    { hook: "slow", source: "project", type: "command", guard: true, status: "timed_out", failure: "timeout", decision: "deny", ms: 3 },
+    {
+      hook: "slow",
+      source: "project",
+      type: "command",
+      guard: true,
+      status: "timed_out",
+      failure: "timeout",
+      decision: "deny",
+      ms: 3,
+    },
   ],
-  told: { verdict: "deny", exit: 2 }, lost: [{ wanted: "stop", became: "deny" }], confined: ["no network"],
-  left_out: ["hook x: the folder is not trusted"], unarmed: ["guard y is not armed"],
+  told: { verdict: "deny", exit: 2 },
+  lost: [{ wanted: "stop", became: "deny" }],
+  confined: ["no network"],
+  left_out: ["hook x: the folder is not trusted"],
+  unarmed: ["guard y is not armed"],
   content: {
-    salt: "0", input: { tool_name: "run_shell_command", tool_input: { command: "git push --force", note: "one\ntwo\nthree" } },
+    salt: "0",
+    input: { tool_name: "run_shell_command", tool_input: { command: "git push --force", note: "one\ntwo\nthree" } },
     effects: { commands: [["git", "push", "--force"]], network: ["origin"], certain: false, unsure: ["writes"] },
-    reason: "rewrites shared history", changes: { command: "git push --force-with-lease", note: "one\n2\nthree" },
+    reason: "rewrites shared history",
+    changes: { command: "git push --force-with-lease", note: "one\n2\nthree" },
     runs: [{ stdout: "logged" }, { reason: "rewrites shared history" }, {}, { error: "no answer within 3 ms" }],
   },
 };
-const REFUSED = { seq: 4822, time: "2026-11-18T16:02:03.200Z", kind: "call", agent: "claude", session: "5b1c", turn: "t-3", call: "toolu_01", tool: "run_shell_command", result: "refused", refused_by: "hook" };
-const READ = { ...PUSH, seq: 4823, call: "toolu_02", event: "BeforeTool", tool: "read_file", verdict: "pass", decided_by: [], hooks: [], told: undefined, lost: undefined, confined: undefined, left_out: undefined, unarmed: undefined, content: { salt: "1", input: { tool_input: { file_path: "notes.md" } }, effects: { reads: ["notes.md"], certain: true } } };
+const REFUSED = {
+  seq: 4822,
+  time: "2026-11-18T16:02:03.200Z",
+  kind: "call",
+  agent: "claude",
+  session: "5b1c",
+  turn: "t-3",
+  call: "toolu_01",
+  tool: "run_shell_command",
+  result: "refused",
+  refused_by: "hook",
+};
+const READ = {
+  ...PUSH,
+  seq: 4823,
+  call: "toolu_02",
+  event: "BeforeTool",
+  tool: "read_file",
+  verdict: "pass",
+  decided_by: [],
+  hooks: [],
+  told: undefined,
+  lost: undefined,
+  confined: undefined,
+  left_out: undefined,
+  unarmed: undefined,
+  content: {
+    salt: "1",
+    input: { tool_input: { file_path: "notes.md" } },
+    effects: { reads: ["notes.md"], certain: true },
+  },
+};
 
-const visibleText = (page, selector) => page.locator(selector).evaluate((element) => element.innerText.replace(/\s+/g, " "));
+const visibleText = (page, selector) =>
+  page.locator(selector).evaluate((element) => element.innerText.replace(/\s+/g, " "));
 
 test("the sample journal is listed by turn, with bars and words", async () => {
   await withPage(writePage(sampleLines(1000), { title: "My week", hooks: SAMPLE_HOOKS }), {}, async (page) => {
@@ -72,7 +140,13 @@ test("filters narrow the list, alone and together", async () => {
     await page.selectOption("#agent", { label: "Claude Code" });
     await shows(page, "3 of 3 lines");
     // Text is found in values, in any case, and not in the names of fields.
-    for (const [text, count] of [["FORCE-with", 1], ["notes.md", 1], ["tool_input", 0], ["one\\n", 0], ["no line has this", 0]]) {
+    for (const [text, count] of [
+      ["FORCE-with", 1],
+      ["notes.md", 1],
+      ["tool_input", 0],
+      ["one\\n", 0],
+      ["no line has this", 0],
+    ]) {
       await page.fill("#text", text);
       await shows(page, `${count} of 3 lines`);
     }
@@ -98,32 +172,45 @@ test("a line tells why: who asked, what it would do, who was asked and decided, 
       "Hooks changed command and note of the call; the difference is below.",
       "Claude Code was told deny (exit code 2). It cannot do stop, so that became deny.",
       "The call was refused by a hook.",
-    ]) assert.ok(story.includes(sentence), `${sentence}\nis not in\n${story}`);
+    ])
+      assert.ok(story.includes(sentence), `${sentence}\nis not in\n${story}`);
     await page.click(".row:has-text('notes.md')");
-    assert.match(await visibleText(page, ".story"), /No hook was asked\. No answer that counts objected, so the verdict is pass\. The journal has no line about what became of the call\./);
+    assert.match(
+      await visibleText(page, ".story"),
+      /No hook was asked\. No answer that counts objected, so the verdict is pass\. The journal has no line about what became of the call\./,
+    );
   });
 });
 
 test("details show input, output, each hook's run, and what was changed as a difference", async () => {
-  await withPage(writePage([PUSH, REFUSED, READ]), { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
-    await page.click(".row >> nth=0");
-    const changes = page.locator(".diff");
-    assert.equal(await changes.nth(0).innerText(), "- git push --force\n+ git push --force-with-lease");
-    assert.deepEqual(await changes.nth(0).locator("mark").allInnerTexts(), ["-with-lease"]);
-    assert.equal(await changes.nth(1).innerText(), "  one\n- two\n+ 2\n  three");
-    assert.deepEqual(await page.locator(".runs .run-head .pill").allInnerTexts(), ["pass", "deny", "would stop", "deny"]);
-    for (const name of ["Hooks", "Changed by hooks", "Effects", "Input", "Output", "Same call", "Ids"]) {
-      await page.locator(`.detail h3:text-is("${name}")`).waitFor();
-    }
-    for (const command of ["hookwright hooks why 4821", "hookwright hooks test --from-journal 4821"]) {
-      await page.click(`button[aria-label="Copy ${command}"]`);
-      assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
-    }
-    await page.click("text=The line as JSON");
-    await page.locator("details pre").waitFor();
-    await page.click(".related button");
-    await page.locator(".detail-head:has-text('line 4822')").waitFor();
-  });
+  await withPage(
+    writePage([PUSH, REFUSED, READ]),
+    { permissions: ["clipboard-read", "clipboard-write"] },
+    async (page) => {
+      await page.click(".row >> nth=0");
+      const changes = page.locator(".diff");
+      assert.equal(await changes.nth(0).innerText(), "- git push --force\n+ git push --force-with-lease");
+      assert.deepEqual(await changes.nth(0).locator("mark").allInnerTexts(), ["-with-lease"]);
+      assert.equal(await changes.nth(1).innerText(), "  one\n- two\n+ 2\n  three");
+      assert.deepEqual(await page.locator(".runs .run-head .pill").allInnerTexts(), [
+        "pass",
+        "deny",
+        "would stop",
+        "deny",
+      ]);
+      for (const name of ["Hooks", "Changed by hooks", "Effects", "Input", "Output", "Same call", "Ids"]) {
+        await page.locator(`.detail h3:text-is("${name}")`).waitFor();
+      }
+      for (const command of ["hookwright hooks why 4821", "hookwright hooks test --from-journal 4821"]) {
+        await page.click(`button[aria-label="Copy ${command}"]`);
+        assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
+      }
+      await page.click("text=The line as JSON");
+      await page.locator("details pre").waitFor();
+      await page.click(".related button");
+      await page.locator(".detail-head:has-text('line 4822')").waitFor();
+    },
+  );
 });
 
 test("the overview counts refusals, slow, silent and shadow hooks, and which agent asked which guard", async () => {
@@ -158,7 +245,18 @@ test("keys alone lead everywhere", async () => {
       await page.keyboard.press("Tab");
       reached.add(await page.evaluate(() => document.activeElement.id || document.activeElement.className));
     }
-    for (const id of ["show-timeline", "show-overview", "theme", "text", "agent", "event", "hook", "effect", "list", "order"]) {
+    for (const id of [
+      "show-timeline",
+      "show-overview",
+      "theme",
+      "text",
+      "agent",
+      "event",
+      "hook",
+      "effect",
+      "list",
+      "order",
+    ]) {
       assert.ok(reached.has(id), `${id} of ${[...reached]}`);
     }
     const active = () => page.locator(".item.active").getAttribute("data-index").then(Number);
@@ -238,7 +336,14 @@ test("a live page follows the journal and says when it is cut off", async () => 
     const { port, pathname } = new URL(server.url);
     const token = pathname.slice(1, -1);
     assert.equal(await refused(server.url), 200);
-    for (const path of ["/", "/lines", `/${token}`, `/${"0".repeat(64)}/`, `/${token.slice(1)}/lines`, "/favicon.ico"]) {
+    for (const path of [
+      "/",
+      "/lines",
+      `/${token}`,
+      `/${"0".repeat(64)}/`,
+      `/${token.slice(1)}/lines`,
+      "/favicon.ico",
+    ]) {
       assert.equal(await refused(`http://127.0.0.1:${port}${path}`), 403, path);
     }
     for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1", "[::1]"]) {

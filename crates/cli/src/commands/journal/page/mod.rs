@@ -23,6 +23,7 @@ const SCRIPT: &str = concat!(
     include_str!("script/filter.js"),
     include_str!("script/diff.js"),
     include_str!("script/story.js"),
+    include_str!("script/rows.js"),
     include_str!("script/timeline.js"),
     include_str!("script/detail.js"),
     include_str!("script/overview.js"),

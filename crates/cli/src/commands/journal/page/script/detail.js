@@ -17,8 +17,16 @@ class Detail {
     this.row = row;
     const line = this.store.line(row);
     const parts = [
-      this.header(row, line), this.commands(line), this.story(row), this.hookRuns(row, line), changeSection(line),
-      effectSection(line), inputSection(line), outputSection(line), this.related(row), identitySection(line),
+      this.header(row, line),
+      this.commands(line),
+      this.story(row),
+      this.hookRuns(row, line),
+      changeSection(line),
+      effectSection(line),
+      inputSection(line),
+      outputSection(line),
+      this.related(row),
+      identitySection(line),
     ];
     this.panel.replaceChildren(...parts.filter((part) => part));
     this.panel.hidden = false;
@@ -39,20 +47,35 @@ class Detail {
     const { rows, events } = this.store;
     const kind = rows.kind.values[row];
     const close = button("Close", () => this.actions.close());
-    const title = el("h2", "", rowPill(line, kind, rows.verdict.values[row]), " ",
-      oneLine(events.names[rows.event.values[row]], 60), line.tool ? el("span", "quiet", ` ${oneLine(line.tool, 60)}`) : "");
+    const title = el(
+      "h2",
+      "",
+      rowPill(line, kind, rows.verdict.values[row]),
+      " ",
+      oneLine(events.names[rows.event.values[row]], 60),
+      line.tool ? el("span", "quiet", ` ${oneLine(line.tool, 60)}`) : "",
+    );
     const time = rows.time.values[row];
     const when = Number.isFinite(time) ? `${formatTime(DATE, time)}, ${formatTime(CLOCK, time)}` : "no time";
     const seq = asSeq(line.seq);
     const facts = [seq === null ? "no number" : `line ${seq}`, when, duration(rows.ms.values[row])];
-    return el("header", "detail-head", el("div", "", title, el("p", "quiet", facts.filter(Boolean).join(" · "))), close);
+    return el(
+      "header",
+      "detail-head",
+      el("div", "", title, el("p", "quiet", facts.filter(Boolean).join(" · "))),
+      close,
+    );
   }
 
   commands(line) {
     const seq = asSeq(line.seq);
     if (seq === null || line.kind !== "event") return null;
-    return el("div", "commands", copyCommand(`hookwright hooks why ${seq}`),
-      copyCommand(`hookwright hooks test --from-journal ${seq}`));
+    return el(
+      "div",
+      "commands",
+      copyCommand(`hookwright hooks why ${seq}`),
+      copyCommand(`hookwright hooks test --from-journal ${seq}`),
+    );
   }
 
   story(row) {
@@ -75,14 +98,22 @@ class Detail {
 
   /** Lists the other lines about the same call. */
   related(row) {
-    const others = this.store.rowsOfCall(row).filter((other) => other !== row).slice(0, 20);
+    const others = this.store
+      .rowsOfCall(row)
+      .filter((other) => other !== row)
+      .slice(0, 20);
     if (!others.length) return null;
     const items = others.map((other) => {
       const { rows, events } = this.store;
       const seq = rows.seq.values[other];
       const name = `${seq >= 0 ? `${seq} ` : ""}${oneLine(events.names[rows.event.values[other]], 40)}`;
-      return el("li", "", button(name, () => this.actions.goTo(other)), " ",
-        rowPill(this.store.line(other), rows.kind.values[other], rows.verdict.values[other]));
+      return el(
+        "li",
+        "",
+        button(name, () => this.actions.goTo(other)),
+        " ",
+        rowPill(this.store.line(other), rows.kind.values[other], rows.verdict.values[other]),
+      );
     });
     return section("Same call", el("ul", "related", ...items));
   }
@@ -112,17 +143,33 @@ function hookRun(run, answer, longest) {
   const track = el("span", "track", bar);
   track.setAttribute("aria-hidden", "true");
   const tags = [run.guard === true && "guard", run.mode === "shadow" && "shadow", asText(run.type), asText(run.source)];
-  const head = el("div", "run-head", el("b", "", oneLine(run.hook || "(no name)", 80)),
-    pill(decision > NONE ? VERDICTS[decision] : failed ? "failed" : "pass", run.mode === "shadow" && decision > PASS ? `would ${word}` : word),
+  const head = el(
+    "div",
+    "run-head",
+    el("b", "", oneLine(run.hook || "(no name)", 80)),
+    pill(
+      decision > NONE ? VERDICTS[decision] : failed ? "failed" : "pass",
+      run.mode === "shadow" && decision > PASS ? `would ${word}` : word,
+    ),
     ...tags.filter(Boolean).map((tag) => el("span", tag === "shadow" ? "tag shadow" : "tag", oneLine(tag, 30))),
-    el("span", "took", duration(asDuration(run.ms))));
+    el("span", "took", duration(asDuration(run.ms))),
+  );
   const facts = [
-    ["matched", run.matched], ["status", run.status === "ok" ? "" : run.status], ["failure", run.failure],
-    ["exit code", run.exit_code === 0 ? "" : run.exit_code], ["fingerprint", run.fingerprint],
+    ["matched", run.matched],
+    ["status", run.status === "ok" ? "" : run.status],
+    ["failure", run.failure],
+    ["exit code", run.exit_code === 0 ? "" : run.exit_code],
+    ["fingerprint", run.fingerprint],
   ];
   const item = el("li", "", head, track, factList(facts));
-  for (const [name, value] of [["reason", answer.reason], ["error", answer.error], ["stdout", answer.stdout], ["stderr", answer.stderr]]) {
-    if (value !== undefined && value !== null && value !== "") item.append(el("div", "field", el("span", "label", name), valueBlock(value)));
+  for (const [name, value] of [
+    ["reason", answer.reason],
+    ["error", answer.error],
+    ["stdout", answer.stdout],
+    ["stderr", answer.stderr],
+  ]) {
+    if (value !== undefined && value !== null && value !== "")
+      item.append(el("div", "field", el("span", "label", name), valueBlock(value)));
   }
   return item;
 }
@@ -130,7 +177,11 @@ function hookRun(run, answer, longest) {
 function factList(facts) {
   const known = facts.filter(([, value]) => asText(value) !== "");
   if (!known.length) return null;
-  return el("dl", "facts", ...known.flatMap(([name, value]) => [el("dt", "", name), el("dd", "", oneLine(asText(value), 400))]));
+  return el(
+    "dl",
+    "facts",
+    ...known.flatMap(([name, value]) => [el("dt", "", name), el("dd", "", oneLine(asText(value), 400))]),
+  );
 }
 
 /** Shows what hooks changed in the call's arguments. */
@@ -155,10 +206,16 @@ function effectSection(line) {
   const rows = EFFECTS.filter((name) => asList(effects[name]).length);
   const isUnsure = effects.certain === false;
   if (!rows.length && !isUnsure) return null;
-  const facts = rows.flatMap((name) => [el("dt", "", name),
-    el("dd", "", ...listed(effects[name]).map((value) => el("code", "", oneLine(effectText(value), 400))))]);
-  const unsure = listed(effects.unsure).map((name) => oneLine(name, 60)).join(", ");
-  const note = isUnsure ? el("p", "quiet", `In doubt: these lists may be incomplete${unsure ? `: ${unsure}` : ""}.`) : null;
+  const facts = rows.flatMap((name) => [
+    el("dt", "", name),
+    el("dd", "", ...listed(effects[name]).map((value) => el("code", "", oneLine(effectText(value), 400)))),
+  ]);
+  const unsure = listed(effects.unsure)
+    .map((name) => oneLine(name, 60))
+    .join(", ");
+  const note = isUnsure
+    ? el("p", "quiet", `In doubt: these lists may be incomplete${unsure ? `: ${unsure}` : ""}.`)
+    : null;
   return section("Effects", el("dl", "facts wide", ...facts), note);
 }
 
@@ -168,18 +225,25 @@ function inputSection(line) {
     const why = asText(line.withheld);
     return why ? section("Input", el("p", "quiet", `The content is not in the journal: ${oneLine(why, 200)}.`)) : null;
   }
-  const fields = Object.entries(asObject(input)).filter(([name]) => name !== "tool_response").flatMap(([name, value]) => {
-    const parts = name === "tool_input" ? Object.entries(asObject(value)) : [];
-    return parts.length ? parts.map(([key, part]) => [`${name}.${key}`, part]) : [[name, value]];
-  });
-  return fields.length ? section("Input", ...fields.slice(0, 100).map(([name, value]) => fieldBlock(name, value))) : null;
+  const fields = Object.entries(asObject(input))
+    .filter(([name]) => name !== "tool_response")
+    .flatMap(([name, value]) => {
+      const parts = name === "tool_input" ? Object.entries(asObject(value)) : [];
+      return parts.length ? parts.map(([key, part]) => [`${name}.${key}`, part]) : [[name, value]];
+    });
+  return fields.length
+    ? section("Input", ...fields.slice(0, 100).map(([name, value]) => fieldBlock(name, value)))
+    : null;
 }
 
 function outputSection(line) {
   const content = asObject(line.content);
   const fields = [
-    ["reason", content.reason], ["message", content.message], ["context", content.context],
-    ["tool_response", asObject(content.input).tool_response], ["error", content.error ?? line.error],
+    ["reason", content.reason],
+    ["message", content.message],
+    ["context", content.context],
+    ["tool_response", asObject(content.input).tool_response],
+    ["error", content.error ?? line.error],
     ["line", line.unreadable],
   ];
   const known = fields.filter(([, value]) => value !== undefined && value !== null && value !== "");
@@ -193,22 +257,44 @@ function fieldBlock(name, value) {
 /** Shows any value; a stored body or an omitted one gives a note. */
 function valueBlock(value) {
   const { body, omitted, bytes: size } = asObject(value);
-  if (typeof body === "string") return el("p", "quiet", `Stored apart: ${bytes(asNumber(size))}, ${oneLine(body, 100)}`);
-  if (typeof omitted === "string") return el("p", "quiet", `Omitted (${oneLine(omitted, 100)}): ${bytes(asNumber(size))}`);
+  if (typeof body === "string")
+    return el("p", "quiet", `Stored apart: ${bytes(asNumber(size))}, ${oneLine(body, 100)}`);
+  if (typeof omitted === "string")
+    return el("p", "quiet", `Omitted (${oneLine(omitted, 100)}): ${bytes(asNumber(size))}`);
   const text = plainText(value);
   if (text.length < 100 && !text.includes("\n")) return el("code", "short", visible(text));
   return longText(text);
 }
 
 const IDENTITY_FIELDS = [
-  "agent", "agent_version", "project", "session", "turn", "call", "subagent", "host_event", "host_tool", "segment", "lines",
-  "root", "what", "problem", "model", "version", "prev", "content_digest",
+  "agent",
+  "agent_version",
+  "project",
+  "session",
+  "turn",
+  "call",
+  "subagent",
+  "host_event",
+  "host_tool",
+  "segment",
+  "lines",
+  "root",
+  "what",
+  "problem",
+  "model",
+  "version",
+  "prev",
+  "content_digest",
 ];
 
 function identitySection(line) {
   const facts = IDENTITY_FIELDS.map((name) => [name, line[name]]);
   for (const [name, value] of Object.entries(asObject(line.ids)).slice(0, 20)) facts.push([oneLine(name, 60), value]);
   const raw = el("details", "", el("summary", "", "The line as JSON"));
-  raw.addEventListener("toggle", () => raw.open && raw.childElementCount === 1 && raw.append(longText(jsonText(line))), { once: true });
+  raw.addEventListener(
+    "toggle",
+    () => raw.open && raw.childElementCount === 1 && raw.append(longText(jsonText(line))),
+    { once: true },
+  );
   return section("Ids", factList(facts), raw);
 }

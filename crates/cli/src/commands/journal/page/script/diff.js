@@ -6,9 +6,11 @@ const MAX_DIFF_CHARS = 200_000;
 // How many lines that stayed are shown beside one that changed.
 const CONTEXT_LINES = 3;
 
-/** Returns the parts of both texts as `[sign, text]` with sign " ", "-" or "+"; null if they are too long to compare. */
+/** Returns the parts of both texts as `[sign, text]`, sign " ", "-" or "+"; null if they are too long to compare. */
 function diffParts(before, after) {
-  let from = 0, oldEnd = before.length, newEnd = after.length;
+  let from = 0,
+    oldEnd = before.length,
+    newEnd = after.length;
   while (from < oldEnd && from < newEnd && before[from] === after[from]) from += 1;
   while (oldEnd > from && newEnd > from && before[oldEnd - 1] === after[newEnd - 1]) {
     oldEnd -= 1;
@@ -28,13 +30,13 @@ function diffMiddle(before, after) {
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {
       const at = i * width + j;
-      lengths[at] = before[i] === after[j]
-        ? lengths[at + width + 1] + 1
-        : Math.max(lengths[at + width], lengths[at + 1]);
+      lengths[at] =
+        before[i] === after[j] ? lengths[at + width + 1] + 1 : Math.max(lengths[at + width], lengths[at + 1]);
     }
   }
   const parts = [];
-  let i = 0, j = 0;
+  let i = 0,
+    j = 0;
   while (i < before.length || j < after.length) {
     if (i < before.length && j < after.length && before[i] === after[j]) {
       parts.push([" ", before[i++]]);
@@ -51,7 +53,7 @@ function diffMiddle(before, after) {
 /** Shows what became of a text. */
 function diffBlock(before, after) {
   const isByWord = !before.includes("\n") && !after.includes("\n");
-  const split = (text) => (isByWord ? text.match(/\s+|\w+|[^\s\w]/gu) ?? [] : text.split("\n"));
+  const split = (text) => (isByWord ? (text.match(/\s+|\w+|[^\s\w]/gu) ?? []) : text.split("\n"));
   const isShort = before.length + after.length <= MAX_DIFF_CHARS;
   const parts = isShort ? diffParts(split(before), split(after)) : null;
   if (!parts) return el("div", "", longText(before, "text old"), longText(after, "text new"));
@@ -64,7 +66,8 @@ function diffBlock(before, after) {
 /** Shows one side of a comparison by word, with the words that differ marked. */
 function wordLine(sign, parts) {
   const line = el(sign === "-" ? "del" : "ins", "line", `${sign} `);
-  let run = "", runSide = " ";
+  let run = "",
+    runSide = " ";
   const flush = () => {
     if (run) line.append(runSide === " " ? visible(run) : el("mark", "", visible(run)));
     run = "";
@@ -83,7 +86,8 @@ function wordLine(sign, parts) {
 function changedLines(parts) {
   const changed = parts.flatMap(([sign], at) => (sign === " " ? [] : [at]));
   const lines = [];
-  let next = 0, omitted = 0;
+  let next = 0,
+    omitted = 0;
   parts.forEach(([sign, text], at) => {
     while (changed[next] < at - CONTEXT_LINES) next += 1;
     if (!(Math.abs(changed[next] - at) <= CONTEXT_LINES)) {

@@ -17,8 +17,15 @@ class Filter {
   }
 
   isActive() {
-    return this.verdicts.size > 0 || this.agent >= 0 || this.event >= 0 || this.hook >= 0 || this.effect >= 0
-      || this.text !== "" || this.hasPeriod();
+    return (
+      this.verdicts.size > 0 ||
+      this.agent >= 0 ||
+      this.event >= 0 ||
+      this.hook >= 0 ||
+      this.effect >= 0 ||
+      this.text !== "" ||
+      this.hasPeriod()
+    );
   }
 
   hasPeriod() {
@@ -53,7 +60,9 @@ class TextSearch {
   constructor(text) {
     this.wanted = text.toLowerCase();
     // Most lines are ruled out without parsing them. The text stands in them as JSON writes it; "<" may be escaped.
-    const written = JSON.stringify(text).slice(1, -1).replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const written = JSON.stringify(text)
+      .slice(1, -1)
+      .replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     this.pattern = new RegExp(written.replaceAll("<", "(?:<|\\\\u003c)"), "i");
   }
 

@@ -38,7 +38,10 @@ class Page {
     await this.refresh();
     this.openFromAddress();
     if (this.meta.live === true) {
-      const feed = new LiveFeed((text) => this.add(text), () => this.onIdle());
+      const feed = new LiveFeed(
+        (text) => this.add(text),
+        () => this.onIdle(),
+      );
       await feed.follow();
     }
   }
@@ -99,9 +102,7 @@ class Page {
     empty.textContent = store.length ? "No line passes these filters." : "The journal has no lines yet.";
     const periodButton = byId("period");
     periodButton.hidden = !this.filter.hasPeriod();
-    periodButton.textContent = this.filter.hasPeriod()
-      ? `${formatTime(SHORT_DATE, this.filter.since)}, ${formatTime(MINUTES, this.filter.since)} – ${formatTime(MINUTES, this.filter.until)} ✕`
-      : "";
+    periodButton.textContent = this.filter.hasPeriod() ? `${periodTitle(this.filter)} ✕` : "";
   }
 
   connectFilters() {
@@ -125,10 +126,14 @@ class Page {
   }
 
   verdictChip(code) {
-    const chip = button("", () => {
-      if (!this.filter.verdicts.delete(code)) this.filter.verdicts.add(code);
-      this.refresh();
-    }, `chip v-${VERDICTS[code]}`);
+    const chip = button(
+      "",
+      () => {
+        if (!this.filter.verdicts.delete(code)) this.filter.verdicts.add(code);
+        this.refresh();
+      },
+      `chip v-${VERDICTS[code]}`,
+    );
     chip.dataset.code = code;
     chip.setAttribute("aria-pressed", "false");
     chip.append(el("span", "", VERDICTS[code]), el("span", "chip-count", "0"));
@@ -249,6 +254,11 @@ class Page {
     const row = seq ? this.store.rowOfSeq(Number(seq[1])) : -1;
     if (row >= 0) this.goTo(row);
   }
+}
+
+function periodTitle({ since, until }) {
+  const clock = (time) => formatTime(MINUTES, time);
+  return `${formatTime(SHORT_DATE, since)}, ${clock(since)} – ${clock(until)}`;
 }
 
 /** Fills a list of names, the most frequent first, unless it already holds them. */

@@ -1,9 +1,22 @@
 // The overview of the lines that pass the filter: refusals over time, hooks, shadow hooks, and which agent asked which
 // guard.
 
-const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const MINUTE = 60_000,
+  HOUR = 60 * MINUTE,
+  DAY = 24 * HOUR;
 const BUCKETS_MS = [
-  1000, 10_000, MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, DAY, 7 * DAY, 30 * DAY, 365 * DAY,
+  1000,
+  10_000,
+  MINUTE,
+  5 * MINUTE,
+  15 * MINUTE,
+  HOUR,
+  3 * HOUR,
+  6 * HOUR,
+  DAY,
+  7 * DAY,
+  30 * DAY,
+  365 * DAY,
 ];
 const MAX_BUCKETS = 60;
 const MAX_TABLE_ROWS = 25;
@@ -43,7 +56,17 @@ class Summary {
     const flags = runs.flags.values[run];
     let hook = this.hooks.get(id);
     if (!hook) {
-      hook = { id, runs: 0, refusals: 0, failures: 0, shadow: 0, shadowAnswers: VERDICTS.map(() => 0), shadowNew: 0, isGuard: false, times: new Column(Float32Array) };
+      hook = {
+        id,
+        runs: 0,
+        refusals: 0,
+        failures: 0,
+        shadow: 0,
+        shadowAnswers: VERDICTS.map(() => 0),
+        shadowNew: 0,
+        isGuard: false,
+        times: new Column(Float32Array),
+      };
       this.hooks.set(id, hook);
     }
     const decision = runs.decision.values[run];
@@ -72,7 +95,9 @@ function quantile(sorted, share) {
 class Overview {
   constructor(store, meta, actions) {
     this.store = store;
-    this.knownHooks = asList(meta.hooks).map(asObject).filter((hook) => asText(hook.hook));
+    this.knownHooks = asList(meta.hooks)
+      .map(asObject)
+      .filter((hook) => asText(hook.hook));
     this.actions = actions;
     this.panel = byId("overview");
   }
@@ -80,35 +105,70 @@ class Overview {
   show(found) {
     const summary = new Summary(this.store, found);
     this.panel.replaceChildren(
-      this.totals(summary, found), this.refusals(found), this.slowest(summary), this.silent(summary),
-      this.shadows(summary), this.coverage(summary));
+      this.totals(summary, found),
+      this.refusals(found),
+      this.slowest(summary),
+      this.silent(summary),
+      this.shadows(summary),
+      this.coverage(summary),
+    );
   }
 
   totals(summary, found) {
     const figures = [STOP, DENY, ASK, CONFINE, ALLOW, PASS].map((code) =>
-      el("div", "figure", el("b", "", summary.verdicts[code].toLocaleString("en")), pill(VERDICTS[code], VERDICTS[code])));
+      el(
+        "div",
+        "figure",
+        el("b", "", summary.verdicts[code].toLocaleString("en")),
+        pill(VERDICTS[code], VERDICTS[code]),
+      ),
+    );
     const notes = [];
     if (summary.lost) notes.push(`${plural(summary.lost, "answer")} had to be lowered for the host.`);
     if (summary.unarmed) notes.push(`At ${plural(summary.unarmed, "event")} a guard was not armed.`);
-    return card("Verdicts", "wide", el("div", "figures", ...figures),
-      el("p", "quiet", `${plural(found.length, "line")}. ${notes.join(" ")}`));
+    return card(
+      "Verdicts",
+      "wide",
+      el("div", "figures", ...figures),
+      el("p", "quiet", `${plural(found.length, "line")}. ${notes.join(" ")}`),
+    );
   }
 
   /** Draws the events that were not let through, per period. */
   refusals(found) {
     const buckets = refusalBuckets(this.store, found);
-    if (!buckets.length) return card("Refusals over time", "wide", el("p", "quiet", "No event was refused or asked about."));
+    if (!buckets.length)
+      return card("Refusals over time", "wide", el("p", "quiet", "No event was refused or asked about."));
     const most = Math.max(...buckets.map((bucket) => bucket.deny + bucket.stop + bucket.ask));
     const chart = el("div", "chart");
     chart.setAttribute("aria-hidden", "true");
     for (const bucket of buckets) chart.append(this.column(bucket, most));
-    const axis = el("div", "chart-axis quiet", el("span", "", bucketTitle(buckets[0])), el("span", "", bucketTitle(buckets.at(-1))));
+    const axis = el(
+      "div",
+      "chart-axis quiet",
+      el("span", "", bucketTitle(buckets[0])),
+      el("span", "", bucketTitle(buckets.at(-1))),
+    );
     axis.setAttribute("aria-hidden", "true");
     const busy = buckets.filter((bucket) => bucket.deny + bucket.stop + bucket.ask);
-    const table = dataTable(["Period", "stop", "deny", "ask"], busy.map((bucket) =>
-      [button(bucketTitle(bucket), () => this.actions.period(bucket.from, bucket.to)), bucket.stop, bucket.deny, bucket.ask]));
+    const table = dataTable(
+      ["Period", "stop", "deny", "ask"],
+      busy.map((bucket) => [
+        button(bucketTitle(bucket), () => this.actions.period(bucket.from, bucket.to)),
+        bucket.stop,
+        bucket.deny,
+        bucket.ask,
+      ]),
+    );
     const legend = el("p", "legend quiet", pill("stop", "stop"), pill("deny", "deny"), pill("ask", "ask"));
-    return card("Refusals over time", "wide", legend, chart, axis, el("details", "", el("summary", "", "As a table"), table));
+    return card(
+      "Refusals over time",
+      "wide",
+      legend,
+      chart,
+      axis,
+      el("details", "", el("summary", "", "As a table"), table),
+    );
   }
 
   column(bucket, most) {
@@ -129,27 +189,48 @@ class Overview {
   }
 
   slowest(summary) {
-    const hooks = [...summary.hooks.values()].map((hook) => ({ ...hook, sorted: hook.times.values.subarray(0, hook.times.length).slice().sort() }));
+    const hooks = [...summary.hooks.values()].map((hook) => ({
+      ...hook,
+      sorted: hook.times.values.subarray(0, hook.times.length).slice().sort(),
+    }));
     hooks.sort((a, b) => (quantile(b.sorted, 0.99) || 0) - (quantile(a.sorted, 0.99) || 0));
     const slowest = quantile(hooks[0]?.sorted ?? [], 0.99) || 1;
     const rows = hooks.slice(0, MAX_TABLE_ROWS).map((hook) => {
       const p99 = quantile(hook.sorted, 0.99);
-      return [this.hookButton(hook.id), hook.runs.toLocaleString("en"), hook.refusals.toLocaleString("en"),
-        hook.failures.toLocaleString("en"), duration(quantile(hook.sorted, 0.5)), barCell(duration(p99), p99 / slowest)];
+      return [
+        this.hookButton(hook.id),
+        hook.runs.toLocaleString("en"),
+        hook.refusals.toLocaleString("en"),
+        hook.failures.toLocaleString("en"),
+        duration(quantile(hook.sorted, 0.5)),
+        barCell(duration(p99), p99 / slowest),
+      ];
     });
-    const body = rows.length ? dataTable(["Hook", "runs", "refusals", "failures", "median", "99 %"], rows) : el("p", "quiet", "No hook ran.");
+    const body = rows.length
+      ? dataTable(["Hook", "runs", "refusals", "failures", "median", "99 %"], rows)
+      : el("p", "quiet", "No hook ran.");
     return card("Slowest hooks", "", body);
   }
 
   /** Lists hooks that are configured and were never asked. */
   silent(summary) {
     if (!this.knownHooks.length) {
-      return card("Hooks that never fire", "", el("p", "quiet", "This page was written without a list of the configured hooks."));
+      return card(
+        "Hooks that never fire",
+        "",
+        el("p", "quiet", "This page was written without a list of the configured hooks."),
+      );
     }
     const fired = new Set([...summary.hooks.keys()].map((id) => this.store.hooks.names[id]));
-    const rows = this.knownHooks.filter((hook) => !fired.has(asText(hook.hook))).slice(0, 200).map((hook) =>
-      [el("code", "", oneLine(hook.hook, 60)), oneLine(hook.event ?? "", 30), oneLine(hook.source ?? "", 30),
-        hook.guard === true ? "guard" : hook.mode === "shadow" ? "shadow" : ""]);
+    const rows = this.knownHooks
+      .filter((hook) => !fired.has(asText(hook.hook)))
+      .slice(0, 200)
+      .map((hook) => [
+        el("code", "", oneLine(hook.hook, 60)),
+        oneLine(hook.event ?? "", 30),
+        oneLine(hook.source ?? "", 30),
+        hook.guard === true ? "guard" : hook.mode === "shadow" ? "shadow" : "",
+      ]);
     const all = `All ${plural(this.knownHooks.length, "configured hook")} ran.`;
     const body = rows.length ? dataTable(["Hook", "event", "source", ""], rows, true) : el("p", "quiet", all);
     return card("Hooks that never fire", "", body);
@@ -160,11 +241,24 @@ class Overview {
     if (!hooks.length) return card("Shadow hooks", "", el("p", "quiet", "No hook ran in shadow mode."));
     const rows = hooks.slice(0, MAX_TABLE_ROWS).map((hook) => {
       const words = [STOP, DENY, ASK, CONFINE].filter((code) => hook.shadowAnswers[code]);
-      const answers = el("span", "answers", ...words.map((code) => pill(VERDICTS[code], `${hook.shadowAnswers[code]} ${VERDICTS[code]}`)));
-      return [this.hookButton(hook.id), hook.shadow.toLocaleString("en"), words.length ? answers : "nothing", hook.shadowNew.toLocaleString("en")];
+      const answers = el(
+        "span",
+        "answers",
+        ...words.map((code) => pill(VERDICTS[code], `${hook.shadowAnswers[code]} ${VERDICTS[code]}`)),
+      );
+      return [
+        this.hookButton(hook.id),
+        hook.shadow.toLocaleString("en"),
+        words.length ? answers : "nothing",
+        hook.shadowNew.toLocaleString("en"),
+      ];
     });
-    return card("Shadow hooks", "", dataTable(["Hook", "asked", "would have said", "would change"], rows, [2]),
-      el("p", "quiet", "“Would change” counts events whose verdict would have been stricter."));
+    return card(
+      "Shadow hooks",
+      "",
+      dataTable(["Hook", "asked", "would have said", "would change"], rows, [2]),
+      el("p", "quiet", "“Would change” counts events whose verdict would have been stricter."),
+    );
   }
 
   /** Shows how often each agent asked each guard. */
@@ -172,20 +266,43 @@ class Overview {
     const { hooks: names, agents } = this.store;
     const guards = new Set(this.knownHooks.filter((hook) => hook.guard === true).map((hook) => asText(hook.hook)));
     for (const hook of summary.hooks.values()) if (hook.isGuard) guards.add(names.names[hook.id]);
-    const columns = [...summary.toolEvents.keys()].sort((a, b) => summary.toolEvents.get(b) - summary.toolEvents.get(a)).slice(0, MAX_AGENTS);
-    if (!guards.size || !columns.length) return card("Agents and guards", "wide", el("p", "quiet", "No guard or no tool call is in these lines."));
-    const rows = [...guards].sort().slice(0, 100).map((guard) => {
-      const cells = columns.map((agent) => coverageCell(summary.asked.get(`${agent} ${names.ids.get(guard)}`) ?? 0, summary.toolEvents.get(agent)));
-      return [el("code", "", oneLine(guard, 60)), ...cells];
-    });
-    const heads = columns.map((agent) => `${agentTitle(agents.names[agent]) || "unknown"} (${plural(summary.toolEvents.get(agent), "tool call")})`);
-    return card("Agents and guards", "wide", dataTable(["Guard", ...heads], rows),
-      el("p", "quiet", "How often each guard was asked in each agent. A guard is asked only where its matcher and its `when` match."));
+    const columns = [...summary.toolEvents.keys()]
+      .sort((a, b) => summary.toolEvents.get(b) - summary.toolEvents.get(a))
+      .slice(0, MAX_AGENTS);
+    if (!guards.size || !columns.length)
+      return card("Agents and guards", "wide", el("p", "quiet", "No guard or no tool call is in these lines."));
+    const rows = [...guards]
+      .sort()
+      .slice(0, 100)
+      .map((guard) => {
+        const cells = columns.map((agent) =>
+          coverageCell(summary.asked.get(`${agent} ${names.ids.get(guard)}`) ?? 0, summary.toolEvents.get(agent)),
+        );
+        return [el("code", "", oneLine(guard, 60)), ...cells];
+      });
+    const heads = columns.map(
+      (agent) =>
+        `${agentTitle(agents.names[agent]) || "unknown"} (${plural(summary.toolEvents.get(agent), "tool call")})`,
+    );
+    return card(
+      "Agents and guards",
+      "wide",
+      dataTable(["Guard", ...heads], rows),
+      el(
+        "p",
+        "quiet",
+        "How often each guard was asked in each agent. A guard is asked only where its matcher and its `when` match.",
+      ),
+    );
   }
 }
 
 function coverageCell(count, toolEvents) {
-  const cell = el("span", count ? "covered" : "uncovered", count ? `asked ${count.toLocaleString("en")}×` : "never asked");
+  const cell = el(
+    "span",
+    count ? "covered" : "uncovered",
+    count ? `asked ${count.toLocaleString("en")}×` : "never asked",
+  );
   cell.title = `${count} of ${toolEvents} tool calls`;
   return cell;
 }
@@ -205,16 +322,30 @@ function barCell(text, share) {
 /** Builds a table whose first column names its rows. */
 function dataTable(heads, rows, textColumns = []) {
   const isText = (at) => at === 0 || textColumns === true || (textColumns.includes && textColumns.includes(at));
-  const head = el("tr", "", ...heads.map((name, at) => {
-    const cell = el("th", isText(at) ? "" : "number", name || el("span", "hidden", "kind"));
-    cell.scope = "col";
-    return cell;
-  }));
-  const body = rows.map((cells) => el("tr", "", ...cells.map((value, at) => {
-    const cell = el(at ? "td" : "th", isText(at) ? "" : "number", typeof value === "number" ? String(value) : value);
-    if (!at) cell.scope = "row";
-    return cell;
-  })));
+  const head = el(
+    "tr",
+    "",
+    ...heads.map((name, at) => {
+      const cell = el("th", isText(at) ? "" : "number", name || el("span", "hidden", "kind"));
+      cell.scope = "col";
+      return cell;
+    }),
+  );
+  const body = rows.map((cells) =>
+    el(
+      "tr",
+      "",
+      ...cells.map((value, at) => {
+        const cell = el(
+          at ? "td" : "th",
+          isText(at) ? "" : "number",
+          typeof value === "number" ? String(value) : value,
+        );
+        if (!at) cell.scope = "row";
+        return cell;
+      }),
+    ),
+  );
   const scroller = el("div", "scroller", el("table", "", el("thead", "", head), el("tbody", "", ...body)));
   scroller.tabIndex = 0;
   scroller.setAttribute("role", "group");
@@ -225,7 +356,9 @@ function dataTable(heads, rows, textColumns = []) {
 /** Counts refused events per period, with periods that fit the whole span. */
 function refusalBuckets(store, found) {
   const { rows } = store;
-  let first = Infinity, last = -Infinity, refused = 0;
+  let first = Infinity,
+    last = -Infinity,
+    refused = 0;
   for (let at = 0; at < found.length; at++) {
     const time = rows.time.values[found.values[at]];
     if (!Number.isFinite(time)) continue;

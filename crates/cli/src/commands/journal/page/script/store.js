@@ -11,12 +11,30 @@ const KINDS = ["event", "call", "request", "seal", "gap", "start", "forgot", "ot
 const [EVENT, CALL, REQUEST, SEAL, GAP, START, FORGOT, OTHER, UNREADABLE] = KINDS.keys();
 
 const EFFECTS = [
-  "commands", "reads", "writes", "deletes", "network", "repository", "services", "processes", "privileged", "flows",
+  "commands",
+  "reads",
+  "writes",
+  "deletes",
+  "network",
+  "repository",
+  "services",
+  "processes",
+  "privileged",
+  "flows",
 ];
 const UNSURE_BIT = 1 << EFFECTS.length;
 
-const GUARD = 1, SHADOW = 2, FAILED = 4, BACKGROUND = 8;
-const LOST = 1, CHANGED = 2, UNARMED = 4, WITHHELD = 8, SHADOW_REFUSAL = 16, REFUSED = 32, PROBLEM = 64;
+const GUARD = 1,
+  SHADOW = 2,
+  FAILED = 4,
+  BACKGROUND = 8;
+const LOST = 1,
+  CHANGED = 2,
+  UNARMED = 4,
+  WITHHELD = 8,
+  SHADOW_REFUSAL = 16,
+  REFUSED = 32,
+  PROBLEM = 64;
 
 // A session without turns is cut where it was silent for so long.
 const SILENCE_MS = 30 * 60_000;
@@ -79,14 +97,30 @@ class LineStore {
     this.turnIds = new Map();
     this.rows = {};
     const types = {
-      block: Uint32Array, from: Uint32Array, to: Uint32Array, seq: Float64Array, time: Float64Array, ms: Float64Array,
-      kind: Uint8Array, verdict: Uint8Array, flags: Uint8Array, agent: Uint32Array, event: Uint32Array,
-      effects: Uint16Array, call: Int32Array, nextOfCall: Int32Array, turn: Uint32Array, nextOfTurn: Int32Array,
-      runs: Uint32Array, runCount: Uint16Array,
+      block: Uint32Array,
+      from: Uint32Array,
+      to: Uint32Array,
+      seq: Float64Array,
+      time: Float64Array,
+      ms: Float64Array,
+      kind: Uint8Array,
+      verdict: Uint8Array,
+      flags: Uint8Array,
+      agent: Uint32Array,
+      event: Uint32Array,
+      effects: Uint16Array,
+      call: Int32Array,
+      nextOfCall: Int32Array,
+      turn: Uint32Array,
+      nextOfTurn: Int32Array,
+      runs: Uint32Array,
+      runCount: Uint16Array,
     };
     for (const [name, type] of Object.entries(types)) this.rows[name] = new Column(type);
     this.runs = {
-      hook: new Column(Uint32Array), decision: new Column(Uint8Array), flags: new Column(Uint8Array),
+      hook: new Column(Uint32Array),
+      decision: new Column(Uint8Array),
+      flags: new Column(Uint8Array),
       ms: new Column(Float32Array),
     };
     this.lastOfCall = new Column(Int32Array);
@@ -143,8 +177,11 @@ class LineStore {
     for (const value of runs) {
       const run = asObject(value);
       const failed = typeof run.failure === "string" || isFailedStatus(run.status);
-      const flags = (run.guard === true ? GUARD : 0) | (run.mode === "shadow" ? SHADOW : 0)
-        | (failed ? FAILED : 0) | (run.background === true ? BACKGROUND : 0);
+      const flags =
+        (run.guard === true ? GUARD : 0) |
+        (run.mode === "shadow" ? SHADOW : 0) |
+        (failed ? FAILED : 0) |
+        (run.background === true ? BACKGROUND : 0);
       this.runs.hook.push(this.hooks.count(asText(run.hook)));
       this.runs.decision.push(DECISION_CODES.get(run.decision) ?? NONE);
       this.runs.flags.push(flags);
@@ -213,8 +250,19 @@ class LineStore {
     const begins = !named && (line.event === "BeforeAgent" || time - (open?.end ?? time) > SILENCE_MS);
     if (open && !begins) return open;
     const turn = {
-      id: this.turns.length, agent: asText(line.agent), session, name: named, project: asText(line.project),
-      isOfJournal, first: -1, last: -1, prompt: -1, count: 0, start: Infinity, end: -Infinity, folded: false,
+      id: this.turns.length,
+      agent: asText(line.agent),
+      session,
+      name: named,
+      project: asText(line.project),
+      isOfJournal,
+      first: -1,
+      last: -1,
+      prompt: -1,
+      count: 0,
+      start: Infinity,
+      end: -Infinity,
+      folded: false,
     };
     this.turns.push(turn);
     this.turnIds.set(key, turn.id);
@@ -253,7 +301,8 @@ class LineStore {
     const found = [];
     if (call < 0) return found;
     const { values: next } = this.rows.nextOfCall;
-    for (let at = this.firstOfCall.values[call]; at >= 0 && found.length < MAX_LINES_OF_CALL; at = next[at]) found.push(at);
+    for (let at = this.firstOfCall.values[call]; at >= 0 && found.length < MAX_LINES_OF_CALL; at = next[at])
+      found.push(at);
     return found;
   }
 

@@ -2,9 +2,16 @@
 // `{ code }` for text of the journal, `{ verdict }` for an answer.
 
 const EFFECT_VERBS = new Map([
-  ["commands", "run"], ["reads", "read"], ["writes", "write"], ["deletes", "delete"], ["network", "contact"],
-  ["repository", "change in the repository"], ["services", "act on"], ["processes", "signal"],
-  ["privileged", "run as another user"], ["flows", "send data"],
+  ["commands", "run"],
+  ["reads", "read"],
+  ["writes", "write"],
+  ["deletes", "delete"],
+  ["network", "contact"],
+  ["repository", "change in the repository"],
+  ["services", "act on"],
+  ["processes", "signal"],
+  ["privileged", "run as another user"],
+  ["flows", "send data"],
 ]);
 const MAX_NAMED_EFFECTS = 4;
 
@@ -103,8 +110,12 @@ function whoWasAsked(line) {
 }
 
 function hookSentence(run, answer) {
-  const kinds = [asText(run.type), run.guard === true ? "guard" : "", run.mode === "shadow" ? "shadow" : "",
-    run.background === true ? "in the background" : ""].filter(Boolean);
+  const kinds = [
+    asText(run.type),
+    run.guard === true ? "guard" : "",
+    run.mode === "shadow" ? "shadow" : "",
+    run.background === true ? "in the background" : "",
+  ].filter(Boolean);
   const sentence = [code(run.hook || "(no name)")];
   if (kinds.length) sentence.push(` (${oneLine(kinds.join(", "), 80)})`);
   if (asText(run.matched)) sentence.push(" matched ", code(run.matched), " and");
@@ -130,7 +141,9 @@ function answerWords(run) {
 }
 
 const FAILURES = new Map([
-  ["failed", " failed"], ["signaled", " was killed by a signal"], ["timed_out", " did not answer in time"],
+  ["failed", " failed"],
+  ["signaled", " was killed by a signal"],
+  ["timed_out", " did not answer in time"],
   ["not_started", " could not be started"],
 ]);
 
@@ -148,8 +161,12 @@ function whoDecided(line) {
   for (const run of listed(line.hooks).map(asObject)) {
     const decision = DECISION_CODES.get(run.decision) ?? NONE;
     if (run.mode !== "shadow" || decision <= PASS) continue;
-    sentences.push([code(run.hook), " is in shadow mode: its answer ", { verdict: decision },
-      " was recorded and decided nothing."]);
+    sentences.push([
+      code(run.hook),
+      " is in shadow mode: its answer ",
+      { verdict: decision },
+      " was recorded and decided nothing.",
+    ]);
   }
   return sentences;
 }
@@ -192,9 +209,16 @@ function whatBecameOfIt(store, row) {
   return [["The journal has no line about what became of the call."]];
 }
 
-const REFUSERS = new Map([["hook", "a hook"], ["guard", "a guard"], ["policy", "a policy"], ["user", "the user"]]);
+const REFUSERS = new Map([
+  ["hook", "a hook"],
+  ["guard", "a guard"],
+  ["policy", "a policy"],
+  ["user", "the user"],
+]);
 const RESULTS = new Map([
-  ["ran", "The call ran"], ["failed", "The call ran and failed"], ["refused", "The call was refused"],
+  ["ran", "The call ran"],
+  ["failed", "The call ran and failed"],
+  ["refused", "The call was refused"],
   ["cancelled", "The call was cancelled"],
 ]);
 
@@ -209,9 +233,16 @@ function outcomeOfCall(line) {
 }
 
 function requestSentence(line) {
-  const sentence = [{ strong: agentTitle(asText(line.agent)) || "The agent" }, " asked the model ", code(line.model || "(no name)")];
+  const sentence = [
+    { strong: agentTitle(asText(line.agent)) || "The agent" },
+    " asked the model ",
+    code(line.model || "(no name)"),
+  ];
   if (Number.isFinite(asDuration(line.ms))) sentence.push(`, which took ${duration(line.ms)}`);
-  const tokens = [[line.tokens_in, "in"], [line.tokens_out, "out"]].filter(([count]) => Number.isFinite(asNumber(count)));
+  const tokens = [
+    [line.tokens_in, "in"],
+    [line.tokens_out, "out"],
+  ].filter(([count]) => Number.isFinite(asNumber(count)));
   if (tokens.length) sentence.push(` (${tokens.map(([count, way]) => `${plural(count, "token")} ${way}`).join(", ")})`);
   if (line.error) sentence.push(". It failed: ", { quote: oneLine(line.error, 400) });
   return [...sentence, "."];
@@ -220,13 +251,35 @@ function requestSentence(line) {
 function journalSentence(line, kind) {
   switch (kind) {
     case SEAL:
-      return ["The segment ", code(line.segment), " is complete: ", code(line.lines), " lines, root ", code(line.root), "."];
+      return [
+        "The segment ",
+        code(line.segment),
+        " is complete: ",
+        code(line.lines),
+        " lines, root ",
+        code(line.root),
+        ".",
+      ];
     case GAP:
-      return ["Lines are missing before this one: ", { quote: oneLine(line.problem ?? "no reason is given", 400) }, "."];
+      return [
+        "Lines are missing before this one: ",
+        { quote: oneLine(line.problem ?? "no reason is given", 400) },
+        ".",
+      ];
     case START:
-      return ["The journal begins here", ...(line.version ? [", written by Hookwright ", code(line.version)] : []), "."];
+      return [
+        "The journal begins here",
+        ...(line.version ? [", written by Hookwright ", code(line.version)] : []),
+        ".",
+      ];
     case FORGOT:
-      return ["The user removed the content of ", code(line.lines), " lines: ", { quote: oneLine(line.what ?? "", 200) }, "."];
+      return [
+        "The user removed the content of ",
+        code(line.lines),
+        " lines: ",
+        { quote: oneLine(line.what ?? "", 200) },
+        ".",
+      ];
     case UNREADABLE:
       return ["This line is not a JSON object, so it cannot be read."];
     default:
@@ -248,7 +301,18 @@ function joined(names) {
 }
 
 // The argument of a call that says most about it.
-const MAIN_ARGUMENTS = ["command", "cmd", "file_path", "absolute_path", "path", "url", "pattern", "query", "prompt", "description"];
+const MAIN_ARGUMENTS = [
+  "command",
+  "cmd",
+  "file_path",
+  "absolute_path",
+  "path",
+  "url",
+  "pattern",
+  "query",
+  "prompt",
+  "description",
+];
 
 /** Returns what an event is about in one line, or an empty text. */
 function mainArgument(line) {
