@@ -11,7 +11,7 @@ after(stopBrowser);
 const PAYLOADS = [
   '<img src=x onerror="window.broken=1">',
   "</script><script>window.broken=1</script>",
-  "<!--<script>window.broken=1</script>",
+  "<!--<script>",
   "javascript:window.broken=1",
   '"><svg/onload=window.broken=1>',
   "'-window.broken--1-'",

@@ -338,6 +338,34 @@ mod tests {
         });
     }
 
+    #[test]
+    fn connections_are_few_and_do_not_stay() {
+        let server = LiveServer::bind().unwrap();
+        let shutdown = AtomicBool::new(false);
+        let meta = PageMeta::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| server.serve(&meta, &NumberedLines(2), &shutdown).unwrap());
+            let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).unwrap();
+            let mut idle: Vec<TcpStream> = (0..MAX_CONNECTIONS + 4).map(|_| connect()).collect();
+            for stream in &mut idle {
+                stream.write_all(b"GET / HTTP").unwrap();
+            }
+            drop(idle);
+            assert!(exchange(&server, "GET / HTTP/1.1\r\nHost: x\r\n\r\n").starts_with("HTTP/1.1 421 "));
+            shutdown.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn a_request_has_a_deadline() {
+        let server = LiveServer::bind().unwrap();
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).unwrap();
+        let started = Instant::now();
+        let error = read_head(&mut stream, started + Duration::from_millis(50)).unwrap_err();
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+        assert!(started.elapsed() >= Duration::from_millis(50));
+    }
+
     fn exchange(server: &LiveServer, request: &str) -> String {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).unwrap();
         stream.set_read_timeout(Some(REQUEST_TIMEOUT)).unwrap();
