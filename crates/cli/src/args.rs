@@ -33,7 +33,7 @@ pub(crate) use hooks::{
     HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookTestArgs, HooksCommand,
     ScriptLanguage,
 };
-pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput};
+pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput, JournalPageArgs};
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
 pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};

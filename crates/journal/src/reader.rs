@@ -119,6 +119,19 @@ impl Reader {
         Ok(Index::load(&self.dir, &last)?.rows.last().map_or(0, |row| row.seq))
     }
 
+    /// Returns the first line that is still there.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn first_line(&self) -> Result<Option<JournalLine>, JournalError> {
+        let mut first = None;
+        self.for_each(&Query::default(), |_, line| {
+            first = Some(line);
+            false
+        })?;
+        Ok(first)
+    }
+
     /// Returns the line of this number.
     ///
     /// # Errors

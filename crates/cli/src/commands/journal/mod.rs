@@ -1,6 +1,8 @@
 //! `hookwright journal …`: shows, checks, signs, exports and forgets the record of what hooks decided.
 
 mod export;
+pub(crate) mod page;
+mod page_command;
 mod show;
 mod stats;
 mod verify;
@@ -35,6 +37,10 @@ pub(crate) fn run(args: &ProjectCommand<JournalCommand>, world: &ProcessEnv) -> 
         JournalCommand::Seal { key } => verify::seal(&reader, key.as_deref()),
         JournalCommand::Export { terms, csv, otlp } => {
             export::run(&reader, &parse_query(terms)?, *csv, otlp.as_deref(), world)
+        }
+        JournalCommand::Page(page) => {
+            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            page_command::run(page, &reader, &loaded, world)
         }
         JournalCommand::Forget(selection) => {
             let loaded = LoadedProject::open(&args.place, world)?.loaded;
