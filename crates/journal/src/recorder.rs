@@ -310,7 +310,8 @@ fn write_jobs(opener: JournalOpener, queue: &Receiver<Job>, lost: &AtomicU64, wa
     if let Err(error) = &opened {
         tracing::warn!(%error, "can't open the journal");
     }
-    while let Ok(Job { entry, content, written }) = queue.recv() {
+    // Iteration ends when the recorder drops its end.
+    for Job { entry, content, written } in queue {
         let done = match &mut opened {
             Ok((journal, redactor)) => append(journal, redactor, entry, content).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),

@@ -115,7 +115,7 @@ fn serve(reader: &Reader, query: Query, meta: &PageMeta, open: bool, world: &Pro
 /// Opens an address with the system's own program.
 fn open_in_browser(address: &str, world: &ProcessEnv) -> anyhow::Result<()> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let program = world.non_empty_var("BROWSER").unwrap_or(program);
+    let program = world.var("BROWSER").filter(|name| !name.is_empty()).unwrap_or(program);
     let started = std::process::Command::new(program)
         .arg(address)
         .stdin(std::process::Stdio::null())
