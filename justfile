@@ -24,6 +24,13 @@ check:
 ci:
     .ci/run
 
+# the journal page in chromium, then the README's picture of it (needs chromium, node and npm)
+page cache=(env("XDG_CACHE_HOME", env("HOME") / ".cache") / "hookwright-ci"):
+    cargo build -p hookwright --example journal_page
+    .ci/install {{cache}}
+    HOOKWRIGHT_JOURNAL_PAGE=target/debug/examples/journal_page HOOKWRIGHT_PAGE_MODULES={{cache}}/page/node_modules node crates/cli/tests/page/all.mjs
+    HOOKWRIGHT_JOURNAL_PAGE=target/debug/examples/journal_page HOOKWRIGHT_PAGE_MODULES={{cache}}/page/node_modules node crates/cli/tests/page/screenshot.mjs docs/screenshots/journal.png
+
 # look through changed snapshots (needs cargo-insta)
 review:
     cargo insta test --workspace --review
@@ -43,6 +50,7 @@ bench *part:
 # every benchmark once, to see that none is broken
 bench-short:
     cargo test -p hookwright-hooks --bench engine
+    cargo test -p hookwright-journal --bench journal
     cargo build -p hookwright
     benches/short
 

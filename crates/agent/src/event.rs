@@ -7,7 +7,7 @@ mod approval_request;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source, SubAgent};
+use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source, SubAgent, VerdictReport};
 use hookwright_model::{Chunk, Content, ModelRequest, Usage};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{CommandEnd, ToolDisplay, ToolErrorKind, ToolKind};
@@ -89,6 +89,8 @@ pub enum AgentEvent {
         /// The input that the hook received.
         input: HookInput,
     },
+    /// The hooks of an event have decided. Front ends show the reports of the runs instead.
+    VerdictReached(Box<VerdictReport>),
     /// A message from a hook to the user.
     HookMessage {
         /// The event that triggered the hook.

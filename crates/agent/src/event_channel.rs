@@ -133,6 +133,7 @@ impl EventSender {
             | AgentEvent::UserQuestion(..)
             | AgentEvent::HookStarted { .. }
             | AgentEvent::HookFinished { .. }
+            | AgentEvent::VerdictReached(_)
             | AgentEvent::HookMessage { .. }
             | AgentEvent::HookWarning { .. } => Some(event),
             event => {
@@ -307,7 +308,10 @@ impl EventQueueState {
         let can_wait = self.is_coalesced;
         // The hook events of a piece of text stand between it and the piece before.
         let is_between = |event: &AgentEvent| {
-            let is_hooks = matches!(event, AgentEvent::HookStarted { .. } | AgentEvent::HookFinished { .. });
+            let is_hooks = matches!(
+                event,
+                AgentEvent::HookStarted { .. } | AgentEvent::HookFinished { .. } | AgentEvent::VerdictReached(_)
+            );
             is_hooks && can_wait.is_some_and(|can_wait| can_wait(event))
         };
         let last = match self.is_coalescing_text(&event) {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_hooks::{
-    Event, EventKind, HookEngine, HookInput, HookMessage, Observer, Outcome, PathResolver, RunContext, RunReport,
-    RunStart,
+    Event, EventKind, EventReport, HookEngine, HookInput, HookMessage, Observer, Outcome, PathResolver, RunContext,
+    RunReport, RunStart,
 };
 use hookwright_journal::Recorder;
 use hookwright_model::{GenerationConfig, ToolDeclaration};
@@ -183,6 +183,12 @@ impl Observer for HookEventForwarder {
         }
         for HookMessage { hook, source, text } in warnings.iter().cloned() {
             self.0.send(AgentEvent::HookWarning { event, hook, source, text });
+        }
+    }
+
+    fn event_finished(&self, event: &EventReport<'_>) {
+        if let Some(verdict) = event.verdict() {
+            self.0.send(AgentEvent::VerdictReached(Box::new(verdict)));
         }
     }
 

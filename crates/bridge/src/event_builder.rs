@@ -11,7 +11,7 @@ use crate::tools;
 
 /// Payload fields that tie an event to the host's own records.
 const CORRELATION_KEYS: &[&str] =
-    &["prompt_id", "turn_id", "generation_id", "message_id", "tool_use_id", "traceparent"];
+    &["prompt_id", "turn_id", "generation_id", "message_id", "tool_use_id", "tool_call_id", "traceparent"];
 
 /// Creates an event with the session and correlation ids of the payload, and without views.
 pub(crate) fn new_event(

@@ -1,13 +1,14 @@
 //! Translates between other agents' hook formats and Hookwright's: a native event becomes one or several of
 //! Hookwright's events, and the verdict becomes the host's answer with a list of what the answer can't express.
 //!
-//! Only `install` reads and writes files. The crate runs no hook and prints nothing; `hookwright bridge AGENT` does
+//! Only `install` writes files; `install` and `transcripts` read them. The crate runs no hook and prints nothing; `hookwright bridge AGENT` does
 //! that.
 
 #![warn(missing_docs)]
 
 mod antigravity;
 mod claude_family;
+pub mod coverage;
 mod cursor;
 pub mod dialect;
 mod event_builder;
@@ -19,6 +20,7 @@ mod opencode;
 pub mod payload;
 pub mod sample_payload;
 pub mod tools;
+pub mod transcripts;
 mod verdict;
 mod vocabulary;
 

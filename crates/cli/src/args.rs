@@ -14,6 +14,7 @@ mod run;
 mod session;
 mod setup;
 pub(crate) mod short_help;
+mod since;
 mod skills;
 mod subagents;
 pub(crate) mod typo_guard;
@@ -21,7 +22,7 @@ pub(crate) mod typo_guard;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use agents::{AgentInstallArgs, AgentTraceArgs, AgentsArgs, AgentsCommand};
+pub(crate) use agents::{AgentCoverageArgs, AgentInstallArgs, AgentTraceArgs, AgentsArgs, AgentsCommand};
 pub(crate) use bridge::{BridgeArgs, parse_host};
 pub(crate) use checkpoints::{CheckpointRestoreArgs, CheckpointsCommand, RestoreTargetArg};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -32,7 +33,7 @@ pub(crate) use hooks::{
     HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookReplayArgs,
     HookTargetArgs, HookTestArgs, HooksCommand, ScriptLanguage,
 };
-pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput};
+pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput, JournalPageArgs};
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
 pub(crate) use session::{ApprovalModeArg, OutputFormat, SessionArgs};

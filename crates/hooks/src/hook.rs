@@ -525,12 +525,7 @@ pub struct RuleAction {
 impl RuleAction {
     /// The name of the decision: `deny`, `ask`, `confine` or `allow`.
     pub fn decision_word(&self) -> &'static str {
-        match self.decision {
-            Decision::Allow => "allow",
-            Decision::Confine => "confine",
-            Decision::Ask => "ask",
-            Decision::Deny => "deny",
-        }
+        self.decision.as_str()
     }
 }
 

@@ -121,6 +121,7 @@ pub use running::env_redaction::{EnvRedaction, looks_like_secret};
 pub use running::invocation::{SESSION_VARIABLES, join_command as joined_command};
 pub use running::observer::{
     AgentHost, EventId, EventReport, Observer, RunContext, RunId, RunReport, RunStart, RunStatus, SubAgent,
+    VerdictReport,
 };
 pub use running::plan::{Plan, Planner};
 pub use running::readiness::ReadinessError;

@@ -180,6 +180,9 @@ pub struct EventEntry {
     /// Whether the event's hooks ran one after another.
     #[serde(skip_serializing_if = "is_false")]
     pub sequential: bool,
+    /// The number of the part, for a call that hooks see in several; the first one is 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub part: u32,
     /// What the other agent was told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub told: Option<HostAnswer>,
@@ -210,6 +213,10 @@ impl EventEntry {
     pub fn is_kind(&self, kind: EventKind) -> bool {
         self.event == kind.name()
     }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -6,7 +6,7 @@ use crate::content::resolve_bodies;
 use crate::entry::JournalLine;
 use crate::index::{Index, Row};
 use crate::query::Query;
-use crate::segment::{JournalError, Segment, list_segments};
+use crate::segment::{JournalError, list_segments};
 use crate::stats::{JournalStats, StatsBuilder};
 use crate::writer::Head;
 
@@ -61,7 +61,7 @@ impl Reader {
                 let Some(line) = line_at(&text, row).filter(|line| query.matches_text(line)) else { continue };
                 selection.matched += u64::from(is_text_query);
                 if newest_first.len() < limit {
-                    newest_first.push(parse_line(segment, line)?);
+                    newest_first.extend(parse_line(line));
                 }
             }
         }
@@ -79,15 +79,7 @@ impl Reader {
         query: &Query,
         mut visit: impl FnMut(&str, JournalLine) -> bool,
     ) -> Result<(), JournalError> {
-        let mut failure = None;
-        self.for_each_text(query, |segment, line| match parse_line(segment, line) {
-            Ok(parsed) => visit(line, parsed),
-            Err(error) => {
-                failure = Some(error);
-                false
-            }
-        })?;
-        failure.map_or(Ok(()), Err)
+        self.for_each_unparsed(query, |line| parse_line(line).is_none_or(|parsed| visit(line, parsed)))
     }
 
     /// Calls a function with the text of every matching line, oldest first, until it returns `false`. The text is one
@@ -96,10 +88,6 @@ impl Reader {
     /// # Errors
     /// If a segment cannot be read.
     pub fn for_each_unparsed(&self, query: &Query, mut visit: impl FnMut(&str) -> bool) -> Result<(), JournalError> {
-        self.for_each_text(query, |_, line| visit(line))
-    }
-
-    fn for_each_text(&self, query: &Query, mut visit: impl FnMut(&Segment, &str) -> bool) -> Result<(), JournalError> {
         for segment in list_segments(&self.dir)? {
             let index = Index::load(&self.dir, &segment)?;
             let filter = query.compile(&index);
@@ -109,7 +97,7 @@ impl Reader {
             }
             let text = segment.read_text()?;
             for line in rows.into_iter().filter_map(|row| line_at(&text, row)) {
-                if query.matches_text(line) && !visit(&segment, line) {
+                if query.matches_text(line) && !visit(line) {
                     return Ok(());
                 }
             }
@@ -137,6 +125,19 @@ impl Reader {
         Ok(Index::load(&self.dir, &last)?.rows.last().map_or(0, |row| row.seq))
     }
 
+    /// Returns the first line that is still there.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn first_line(&self) -> Result<Option<JournalLine>, JournalError> {
+        let mut first = None;
+        self.for_each(&Query::default(), |_, line| {
+            first = Some(line);
+            false
+        })?;
+        Ok(first)
+    }
+
     /// Returns the line of this number.
     ///
     /// # Errors
@@ -146,7 +147,7 @@ impl Reader {
             let index = Index::load(&self.dir, segment)?;
             let Some(row) = index.rows.iter().find(|row| row.seq == seq) else { continue };
             let text = segment.read_text()?;
-            return line_at(&text, row).map(|line| parse_line(segment, line)).transpose();
+            return Ok(line_at(&text, row).and_then(parse_line));
         }
         Ok(None)
     }
@@ -180,7 +181,7 @@ fn line_at<'t>(text: &'t [u8], row: &Row) -> Option<&'t str> {
     std::str::from_utf8(&rest[..end]).ok()
 }
 
-fn parse_line(segment: &Segment, line: &str) -> Result<JournalLine, JournalError> {
-    serde_json::from_str(line)
-        .map_err(|error| JournalError::damaged(&segment.path, format!("a line can't be read: {error}")))
+/// Parses a line. Text that is no line is left out; a check of the journal names it.
+fn parse_line(line: &str) -> Option<JournalLine> {
+    serde_json::from_str(line).ok()
 }

@@ -1,8 +1,8 @@
 //! Turns events of the hook engine into lines, and writes them from a thread of its own, so that a disk that does not
 //! respond holds up no event for long.
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,9 @@ use crate::writer::{Journal, JournalOptions};
 /// How long an event waits until its line is on the disk.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(50);
 /// The number of lines that may wait for the disk; more are lost, and counted.
-const MAX_WAITING_LINES: usize = 256;
+const MAX_WAITING_LINES: usize = 4096;
+/// With more lines than this before it, an event does not wait for its own.
+const MAX_LINES_WAITED_FOR: usize = 8;
 /// How long the end of a session waits for the last lines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The characters of a hook's output that are kept.
@@ -190,8 +192,17 @@ pub struct Recorder {
     source: EventSource,
     state: Mutex<RecorderState>,
     lost: Arc<AtomicU64>,
+    /// The number of lines that the thread has not written yet.
+    waiting: Arc<AtomicUsize>,
     /// The calls that have a line, so that what becomes of them is recorded too.
-    open_calls: Mutex<HashSet<String>>,
+    open_calls: Mutex<HashMap<String, CallContent>>,
+}
+
+/// Whether a line about a call may have content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CallContent {
+    Recorded,
+    Withheld,
 }
 
 enum RecorderState {
@@ -207,18 +218,22 @@ impl Recorder {
             source,
             state: Mutex::new(RecorderState::Unopened(opener)),
             lost: Arc::default(),
+            waiting: Arc::default(),
             open_calls: Mutex::default(),
         }
     }
 
-    /// Writes a line, and waits until it is on the disk, for a short time at most.
+    /// Writes a line, and waits until it is on the disk, for a short time at most. In a burst of events it does not wait.
     pub fn record(&self, entry: Entry, content: Option<Map<String, Value>>) {
         let (written, is_written) = sync_channel(1);
+        let before = self.waiting.fetch_add(1, Ordering::Relaxed);
         let is_sent = self.jobs().is_some_and(|jobs| jobs.try_send(Job { entry, content, written }).is_ok());
-        match is_sent {
+        if !is_sent {
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        } else if before <= MAX_LINES_WAITED_FOR {
             // The writer drops its end once the line is written.
-            true => drop(is_written.recv_timeout(WRITE_TIMEOUT)),
-            false => drop(self.lost.fetch_add(1, Ordering::Relaxed)),
+            let _ = is_written.recv_timeout(WRITE_TIMEOUT);
         }
     }
 
@@ -230,9 +245,9 @@ impl Recorder {
         {
             let (jobs, queue) = sync_channel(MAX_WAITING_LINES);
             let (done, finished) = sync_channel(1);
-            let lost = self.lost.clone();
+            let (lost, waiting) = (self.lost.clone(), self.waiting.clone());
             let write = move || {
-                write_jobs(opener, &queue, &lost);
+                write_jobs(opener, &queue, &lost, &waiting);
                 drop(done);
             };
             let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(write);
@@ -246,10 +261,11 @@ impl Recorder {
 
     /// Writes what became of a call, if an event of it is on record.
     pub fn record_call(&self, call: CallEntry, error: Option<&str>) {
-        if self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.call) {
-            let content = error.map(|error| Map::from_iter([("error".to_owned(), Value::from(error))]));
-            self.record(Entry::Call(call), content);
-        }
+        let before = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.call);
+        let Some(content) = before else { return };
+        let error = error.filter(|_| content == CallContent::Recorded);
+        let content = error.map(|error| Map::from_iter([("error".to_owned(), Value::from(error))]));
+        self.record(Entry::Call(call), content);
     }
 
     /// The agent whose events are recorded.
@@ -283,18 +299,24 @@ impl Observer for Recorder {
     fn event_finished(&self, report: &EventReport<'_>) {
         let (entry, content) = event_entry(report, &self.source);
         if let Some(call) = entry.call.clone() {
-            self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).insert(call);
+            let mut calls = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner);
+            // What one event of a call withholds, a later one must not bring back.
+            let known = calls.entry(call).or_insert(CallContent::Recorded);
+            if content.is_none() {
+                *known = CallContent::Withheld;
+            }
         }
         self.record(Entry::Event(Box::new(entry)), content);
     }
 }
 
-fn write_jobs(opener: JournalOpener, queue: &Receiver<Job>, lost: &AtomicU64) {
+fn write_jobs(opener: JournalOpener, queue: &Receiver<Job>, lost: &AtomicU64, waiting: &AtomicUsize) {
     let mut opened = opener();
     if let Err(error) = &opened {
         tracing::warn!(%error, "can't open the journal");
     }
-    while let Ok(Job { entry, content, written }) = queue.recv() {
+    // Iteration ends when the recorder drops its end.
+    for Job { entry, content, written } in queue {
         let done = match &mut opened {
             Ok((journal, redactor)) => append(journal, redactor, entry, content).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
@@ -303,6 +325,7 @@ fn write_jobs(opener: JournalOpener, queue: &Receiver<Job>, lost: &AtomicU64) {
             lost.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(error, "can't write a line of the journal");
         }
+        waiting.fetch_sub(1, Ordering::Relaxed);
         drop(written);
     }
 }

@@ -11,7 +11,7 @@ use crate::index::{Index, RUN_HAS_FAILED, RUN_IS_GUARD, RUN_IS_SHADOW, Row};
 pub struct JournalStats {
     /// The number of events.
     pub events: u64,
-    /// The number of turns with an event.
+    /// The number of turns with an event; a session of an agent that names no turns counts as one.
     pub turns: u64,
     /// The events by verdict.
     pub verdicts: BTreeMap<&'static str, u64>,
@@ -75,9 +75,8 @@ impl StatsBuilder {
         let verdict = crate::entry::Verdict::ALL.get(usize::from(row.verdict)).copied().unwrap_or_default();
         *self.stats.verdicts.entry(verdict.as_str()).or_default() += 1;
         *self.stats.agents.entry(index.word(row.agent).to_owned()).or_default() += 1;
-        if row.turn != 0 {
-            self.turns.insert((index.word(row.session).to_owned(), index.word(row.turn).to_owned()));
-        }
+        // Some agents do not name their turns: then the session counts as one.
+        self.turns.insert((index.word(row.session).to_owned(), index.word(row.turn).to_owned()));
         for run in index.runs_of(row) {
             let name = index.word(run.hook);
             if !self.hooks.contains_key(name) {

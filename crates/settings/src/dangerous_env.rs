@@ -3,6 +3,9 @@
 
 /// Full names of dangerous variables.
 const DANGEROUS_NAMES: &[&str] = &[
+    // The trace that telemetry continues: an unsampled one would silence it.
+    "TRACEPARENT",
+    "TRACESTATE",
     // Shells and search paths.
     "ENV",
     "IFS",
@@ -311,6 +314,7 @@ mod tests {
             "CURL_CA_BUNDLE",
             "CURL_HOME",
             "OTEL_EXPORTER_OTLP_ENDPOINT",
+            "TRACEPARENT",
             "GEMINI_TELEMETRY_OUTFILE",
             "GOOGLE_GEMINI_BASE_URL",
             "OPENAI_BASE_URL",

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::agent_task::AgentTask;
 use super::command::{Detail, SessionCommand};
 use super::config_watch::ConfigWatch;
+use super::configuration::journal_summary;
 use super::dialog::DialogOutcome;
 use super::extensions::ExtensionUpdates;
 use super::mcp_sign_in::McpSignInTask;
@@ -438,6 +439,7 @@ impl SessionActor {
             ("session", session.id.clone()),
             ("transcript", session.transcript_path.display().to_string()),
             ("settings", view.loaded.settings_file().display().to_string()),
+            ("journal", journal_summary(&view.loaded)),
         ];
         let log = self.options.log.as_ref().map(|path| ("log", path.display().to_string()));
         let without_effect = view.loaded.settings.ineffective_settings.iter();

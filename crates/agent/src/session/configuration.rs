@@ -479,6 +479,9 @@ impl SessionActor {
         for notice in &loaded.notices {
             self.reply(Reply::Notice(notice.clone()));
         }
+        if let Some(notice) = first_journal_notice(&loaded) {
+            self.reply(Reply::aside(notice));
+        }
         let held = loaded.notices.iter().any(Notice::waits_for_trust);
         if held && self.options.interaction == Interaction::Interactive {
             self.reply(Reply::aside("  /hooks trust shows what waits, /hooks trust NAME trusts it"));
@@ -532,4 +535,30 @@ fn hook_changes(before: &Registry, after: &Registry) -> Vec<String> {
         format!("{word} {guard}{} on {} ({})", hook.id(), hook.event, hook.source)
     };
     before.hook_changes(after).iter().map(describe).collect()
+}
+
+/// Returns what the user is told about the journal where there is none yet, and a hook may soon start one. It is told
+/// once: the directory is made.
+fn first_journal_notice(loaded: &LoadedConfig) -> Option<String> {
+    let dir = &loaded.paths.journal;
+    if !loaded.settings.journal.enabled || loaded.registry.hooks().is_empty() || dir.exists() {
+        return None;
+    }
+    hookwright_disk::create_private_directory(dir).ok()?;
+    Some(journal_summary(loaded))
+}
+
+/// Says whether and where it is recorded what hooks decide.
+pub(super) fn journal_summary(loaded: &LoadedConfig) -> String {
+    let settings = &loaded.settings.journal;
+    if !settings.enabled {
+        return "what hooks decide is not recorded (`journal.enabled` is false)".to_owned();
+    }
+    let what = match settings.content.as_str() {
+        "full" => "with arguments and output, secrets included",
+        "none" => "without arguments and output",
+        _ => "with arguments and output, without secrets",
+    };
+    let dir = loaded.paths.journal.display();
+    format!("what hooks decide is recorded in {dir}, {what}; `journal.enabled: false` in your settings turns it off")
 }

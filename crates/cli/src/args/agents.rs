@@ -4,10 +4,11 @@ use clap::{Args, Subcommand};
 use hookwright_bridge::Host;
 
 use super::ProjectArgs;
+use super::since::SinceArg;
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  hookwright agents                           which agents are here, and which run your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everyone who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?\n  hookwright agents trace --follow            which agent asked, and what was decided"
+    after_help = "Examples:\n  hookwright agents                           which agents are here, and which run your hooks\n  hookwright agents install claude-code       for all of your projects; asks first\n  hookwright agents install codex --project   for everyone who works on this project\n  hookwright agents doctor codex --live       does a deny hold on this machine?\n  hookwright agents trace --follow            which agent asked, and what was decided\n  hookwright agents coverage --since 7d       which calls were made without asking"
 )]
 pub(crate) struct AgentsArgs {
     #[command(subcommand)]
@@ -72,6 +73,24 @@ pub(crate) enum AgentsCommand {
         after_help = "Arguments, prompts and results are not recorded; docs/bridge.md lists what is.\n\nExamples:\n  hookwright agents trace\n  hookwright agents trace --agent codex --refused --last 100\n  hookwright agents trace --follow\n  hookwright agents trace --json | jq 'select(.ms > 100)'"
     )]
     Trace(AgentTraceArgs),
+    /// Find calls that agents made without asking Hookwright, in the transcripts they keep: exit 1 if there is one.
+    #[command(
+        after_help = "Transcripts of Claude Code, Codex, Copilot, Qwen Code, Gemini CLI and opencode are read; nothing is changed.\nExit code 0: every call was asked about. 1: a call was not asked about, or ran although Hookwright\nhad refused it, or a transcript could not be read.\n\nExamples:\n  hookwright agents coverage\n  hookwright agents coverage codex --since 24h\n  hookwright agents coverage --since 2026-11-01 --json | jq '.not_asked[]'"
+    )]
+    Coverage(AgentCoverageArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentCoverageArgs {
+    /// The agents' names; without one, or with `all`, all agents whose transcripts can be read.
+    #[arg(value_name = "AGENT", value_parser = host_selection_parser())]
+    names: Vec<HostSelection>,
+    /// Only calls of this period, such as `12h`, `7d` or `2w`, or since a date.
+    #[arg(long, value_name = "PERIOD", default_value = "7d")]
+    pub(crate) since: SinceArg,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -127,6 +146,13 @@ pub(crate) struct AgentNames {
 }
 
 impl AgentNames {
+    /// Returns the named agents, each once; none if none is named, or `all`.
+    pub(crate) fn hosts(&self) -> Vec<Host> {
+        named_hosts(&self.names).unwrap_or_default()
+    }
+}
+
+impl AgentCoverageArgs {
     /// Returns the named agents, each once; none if none is named, or `all`.
     pub(crate) fn hosts(&self) -> Vec<Host> {
         named_hosts(&self.names).unwrap_or_default()

@@ -89,6 +89,11 @@ pub(crate) enum JournalCommand {
         #[arg(long, value_name = "FILE|URL", conflicts_with = "csv")]
         otlp: Option<String>,
     },
+    /// Write the journal as one HTML page that loads nothing: timeline, filters, what each hook said, and why.
+    #[command(
+        after_help = "The page holds arguments and output: only you can read the file.\n\nExamples:\n  hookwright journal page --since 7d --open\n  hookwright journal page 5b1c2c0e-… -o session.html\n  hookwright journal page --live            on the loopback address, and follows"
+    )]
+    Page(JournalPageArgs),
     /// Remove the content of lines (arguments, output, reasons) for good. What was decided stays on record.
     #[command(
         after_help = "Examples:\n  hookwright journal forget 5b1c2c0e-…\n  hookwright journal forget --before 2026-10-01"
@@ -104,6 +109,25 @@ pub(crate) struct JournalOutput {
     /// Print the lines as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalPageArgs {
+    /// Only the session with this id.
+    #[arg(conflicts_with = "since")]
+    pub(crate) session: Option<String>,
+    /// Only lines from this time on: 12h, 7d, a date, or a date with a time.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Open the page in the browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// The file to write [default: journal.html].
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Serve the page on the loopback address, behind a token, and follow the journal.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) live: bool,
 }
 
 #[derive(Debug, Args)]

@@ -153,8 +153,9 @@ impl BridgeRecord {
         }
         let reason = self.content.remove("reason");
         let common = self.common;
-        let line = |(own, content): EntryWithContent| {
+        let line = |(part, (own, content)): (usize, EntryWithContent)| {
             let line = EventEntry {
+                part: u32::try_from(part).unwrap_or(u32::MAX),
                 event: own.event,
                 tool: own.tool,
                 call: own.call.or_else(|| common.call.clone()),
@@ -174,7 +175,7 @@ impl BridgeRecord {
             });
             (line, content)
         };
-        self.events.into_iter().map(line).collect()
+        self.events.into_iter().enumerate().map(line).collect()
     }
 }
 

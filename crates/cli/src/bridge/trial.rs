@@ -48,8 +48,9 @@ impl TrialMode {
         let response = reply.response.clone();
         let line = record::trial_line(call, reply);
         let opened = std::fs::OpenOptions::new().create(true).append(true).open(&self.record);
-        // A decision that is not recorded counts as none.
-        let _ = opened.and_then(|mut file| writeln!(file, "{line}"));
+        // Calls at the same time append to the file too, so that the line is one write. A decision that is not recorded
+        // counts as none.
+        let _ = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
         if is_refused {
             return BridgeReply { response, record: BridgeRecord::new(Ruling::Deny, String::new()) };
         }

@@ -6,6 +6,7 @@ use anyhow::Context;
 use hookwright_agent::transcript;
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 
+use crate::commands::journal;
 use crate::exit;
 use crate::output::{self, BOLD, DIM, PLAIN, TextTable};
 
@@ -39,6 +40,7 @@ pub(crate) fn delete(which: &str, world: &ProcessEnv) -> anyhow::Result<u8> {
     let sessions = load_sessions(world)?;
     let session = transcript::find(&sessions, which)?;
     transcript::delete(session)?;
+    journal::forget_session(world, &session.id)?;
     writeln!(output::stdout(), "deleted session {}", session.id)?;
     Ok(exit::OK)
 }

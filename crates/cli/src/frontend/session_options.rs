@@ -86,9 +86,14 @@ pub(crate) fn telemetry_facts(view: &SessionView, args: &SessionArgs) -> Telemet
         Provider::OpenAi => Some("openai-api-key"),
         Provider::Replay | Provider::Offline | Provider::Custom => None,
     };
+    let provider = match services.model.provider() {
+        Provider::Gemini => "gcp.gemini",
+        other => other.as_str(),
+    };
     TelemetrySession {
         session_id: view.session_id(),
         model: view.model.clone(),
+        provider,
         auth_type: auth_type.map(str::to_owned),
         interactive: services.interaction == Interaction::Interactive,
         approval_mode: services.approvals.mode().as_str().to_owned(),

@@ -9,12 +9,13 @@
 //! `start` never fails: problems become warnings, and without a sink nothing is recorded. It needs no async runtime.
 //! `shutdown` blocks for at most that second if there is a collector; dropping the recorder does the same.
 //!
-//! An event becomes a log [`record`], [`metric`] measurements and, for a collector, a span with its start, end and
-//! parent.
+//! An event becomes a log [`record`] and [`metric`] measurements with Gemini CLI's names. A collector also gets spans and
+//! verdicts with the names of OpenTelemetry's conventions for generative AI ([`names`]).
 
 mod clock;
 mod file;
 mod metric;
+mod names;
 mod otlp;
 mod record;
 #[cfg(test)]
@@ -38,6 +39,8 @@ pub(crate) use otlp::CollectorOptions;
 pub(crate) struct TelemetrySession {
     pub(crate) session_id: String,
     pub(crate) model: String,
+    /// The model's provider, as OpenTelemetry names it.
+    pub(crate) provider: &'static str,
     /// The method of authentication with the model's provider, for example `gemini-api-key`.
     pub(crate) auth_type: Option<String>,
     pub(crate) interactive: bool,
@@ -86,6 +89,7 @@ impl TelemetryRecorder {
             let content = if config.log_prompts { ContentPolicy::Included } else { ContentPolicy::Omitted };
             let mut running = Box::new(ActiveRecorder {
                 clock: TelemetryClock::read(),
+                session_id: facts.session_id.clone(),
                 common: common_fields(facts),
                 content_policy: content,
                 sink,
@@ -135,6 +139,7 @@ impl Drop for TelemetryRecorder {
 #[derive(Debug)]
 struct ActiveRecorder {
     clock: TelemetryClock,
+    session_id: String,
     /// Fields of every record and every measurement.
     common: TelemetryFields<'static>,
     content_policy: ContentPolicy,
@@ -181,7 +186,13 @@ impl ActiveRecorder {
             }
             TelemetrySink::Collector(collector) => {
                 let span = collector.trace(event, self.content_policy, now);
-                if let Some(record) = record {
+                let verdict = match event {
+                    AgentEvent::VerdictReached(verdict) => {
+                        Some(record::verdict_record(verdict, &self.session_id, self.content_policy))
+                    }
+                    _ => None,
+                };
+                if let Some(record) = record.or(verdict) {
                     collector.log(&self.common, &record, span.as_ref(), now);
                 }
                 for measurement in measurements {
@@ -223,7 +234,7 @@ fn connect_collector(
              set telemetry.otlpProtocol to \"http\""
         ));
     }
-    match OtlpCollector::connect(endpoint, facts, common_fields(facts)) {
+    match OtlpCollector::connect(endpoint, config.otlp_protocol, facts, common_fields(facts)) {
         Ok(collector) => Some(TelemetrySink::Collector(Box::new(collector))),
         Err(error) => {
             warnings.push(format!("no telemetry is sent to {endpoint}: {error}"));

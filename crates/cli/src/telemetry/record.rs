@@ -1,21 +1,20 @@
 //! The log record of each event.
 //!
-//! This module also decides which content a record carries: [`ContentPolicy`] applies to log records, and to the hook
-//! names in spans.
+//! This module also decides which content a record carries: [`ContentPolicy`] applies to log records and to spans.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use hookwright_agent::{AgentEvent, ToolEnd};
-use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source, SubAgent};
+use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source, SubAgent, VerdictReport};
 use hookwright_model::{Chunk, FinishReason, ModelRequest, Usage};
 use hookwright_tools::ToolErrorKind;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::TelemetrySession;
+use super::{TelemetrySession, names};
 
 /// Whether prompts, answers, arguments, and the input and output of hooks are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +39,7 @@ pub(crate) type TelemetryFields<'a> = Vec<(&'static str, FieldValue<'a>)>;
 #[derive(Clone, Debug)]
 pub(crate) enum FieldValue<'a> {
     Text(Cow<'a, str>),
-    Texts(Vec<&'a str>),
+    Texts(Vec<Cow<'a, str>>),
     Number(i64),
     Flag(bool),
     Input(&'a HookInput),
@@ -195,6 +194,7 @@ fn api_response<'a>(
     prompt_id: &'a str,
     content: ContentPolicy,
 ) -> TelemetryRecord<'a> {
+    let finish_reasons = response.finish_reason.iter().map(|reason| finish_reason(reason).into());
     let mut fields = vec![
         ("model", FieldValue::from(model)),
         ("duration_ms", duration.into()),
@@ -206,7 +206,7 @@ fn api_response<'a>(
         ("total_token_count", usage.total.into()),
         ("prompt_id", prompt_id.into()),
         ("status_code", FieldValue::Number(200)),
-        ("finish_reasons", FieldValue::Texts(response.finish_reason.as_ref().map(finish_reason).into_iter().collect())),
+        ("finish_reasons", FieldValue::Texts(finish_reasons.collect())),
         ("role", "main".into()),
     ];
     if content == ContentPolicy::Included
@@ -220,7 +220,7 @@ fn api_response<'a>(
 }
 
 /// Returns the finish reason as OpenTelemetry names it.
-fn finish_reason(reason: &FinishReason) -> &str {
+pub(crate) fn finish_reason(reason: &FinishReason) -> &str {
     match reason {
         FinishReason::Stop => "stop",
         FinishReason::MaxTokens => "length",
@@ -299,7 +299,7 @@ pub(crate) fn tool_name(end: &ToolEnd) -> &str {
     if is_unknown(end) { "unknown_tool" } else { &end.name }
 }
 
-fn is_unknown(end: &ToolEnd) -> bool {
+pub(crate) fn is_unknown(end: &ToolEnd) -> bool {
     end.error.as_ref().is_some_and(|error| error.kind == ToolErrorKind::ToolNotRegistered)
 }
 
@@ -342,6 +342,49 @@ fn hook_call<'a>(report: &'a RunReport, input: &'a HookInput, content: ContentPo
     let outcome = if success { "succeeded" } else { "failed" };
     let body = format!("Hook call {}.{name} {outcome} in {}ms", report.event, millis(report.duration));
     TelemetryRecord { name: "gemini_cli.hook_call", body, fields }
+}
+
+/// Returns the record of a verdict, which collectors get beside those of Gemini CLI.
+pub(crate) fn verdict_record(
+    verdict: &VerdictReport,
+    session_id: &str,
+    content: ContentPolicy,
+) -> TelemetryRecord<'static> {
+    let about = verdict.tool.as_ref().map(|tool| format!(" of {tool}")).unwrap_or_default();
+    let body = format!("Verdict {} on {}{about}", verdict.as_str(), verdict.event);
+    TelemetryRecord { name: names::VERDICT, body, fields: verdict_fields(verdict, session_id, content) }
+}
+
+/// Returns the attributes of a verdict.
+pub(crate) fn verdict_fields(
+    verdict: &VerdictReport,
+    session_id: &str,
+    content: ContentPolicy,
+) -> TelemetryFields<'static> {
+    let (context, agent) = (&verdict.context, verdict.context.agent.as_deref());
+    let hook_name = |name: &String| match content {
+        ContentPolicy::Included => name.clone().into(),
+        ContentPolicy::Omitted => program(name).to_owned().into(),
+    };
+    let optional = [
+        (names::TURN_ID, context.turn_id.as_deref()),
+        (names::AGENT_NAME, agent.map(|agent| agent.name.as_str())),
+        (names::AGENT_ID, agent.map(|agent| agent.id.as_str())),
+        (names::TOOL_NAME, verdict.tool.as_deref()),
+        (names::TOOL_CALL_ID, context.tool_use_id.as_deref()),
+        (names::VERDICT_REASON, verdict.reason.as_deref().filter(|_| content == ContentPolicy::Included)),
+    ];
+    let mut fields = vec![
+        (names::VERDICT_DECISION, verdict.as_str().into()),
+        (names::VERDICT_HOOKS, FieldValue::Texts(verdict.decided_by.iter().map(hook_name).collect())),
+        (names::VERDICT_BY_GUARD, FieldValue::Flag(verdict.decided_by_guard)),
+        (names::VERDICT_GUARDS, FieldValue::from(verdict.guards as u64)),
+        (names::EVENT_ID, verdict.id.to_string().into()),
+        (names::EVENT_NAME, verdict.event.name().into()),
+        (names::CONVERSATION_ID, session_id.to_owned().into()),
+    ];
+    fields.extend(optional.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned().into()))));
+    fields
 }
 
 /// Returns whether a hook exited with 0, which is what readers of these records call success.

@@ -146,7 +146,8 @@ fn requests(sandbox: &Sandbox) -> Vec<Value> {
 
 /// Returns the text of the only transcript.
 fn transcript(sandbox: &Sandbox) -> String {
-    let files: Vec<_> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
+    let files = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl"));
+    let files: Vec<_> = files.filter(|path| path.contains("/chats/")).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     fs::read_to_string(&files[0]).unwrap()
 }

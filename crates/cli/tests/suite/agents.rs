@@ -608,7 +608,7 @@ fn the_users_own_guards_are_tried_live() {
     );
     assert_eq!(report["chain"]["verdict"], "yes", "{report:#}");
     // The trial leaves no trace, and nothing in the project.
-    assert!(!sandbox.has_file("forbidden") && !sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl").exists());
+    assert!(!sandbox.has_file("forbidden") && !sandbox.home().join(".gemini/hookwright/journal/head").exists());
     let list = sandbox.run(&["agents"]).expect_exit_code(0);
     assert!(list.stdout.contains("10 of 10 held  yes"), "{list:?}");
     sandbox.run(&["agents", "doctor"]).expect_exit_code(0);

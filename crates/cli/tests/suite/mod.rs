@@ -17,6 +17,7 @@ mod confine;
 mod confine_calls;
 #[cfg(target_os = "linux")]
 mod confine_places;
+mod coverage;
 mod differential;
 mod doctor;
 mod effects;
@@ -26,6 +27,7 @@ mod fire;
 mod hooktest;
 #[cfg(unix)]
 mod http_hooks;
+mod journal;
 mod log;
 mod manage;
 mod mcp;

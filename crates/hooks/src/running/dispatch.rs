@@ -582,7 +582,6 @@ impl EventDispatch {
             report,
             unreported_input: untold,
             problems: reading.problems,
-            is_guard: hook.is_guard(),
             approves,
             hook_index: at,
             answers_seen: saw,

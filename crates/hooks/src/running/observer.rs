@@ -10,8 +10,8 @@ use crate::answers::merge::MergedAnswer;
 use crate::answers::outcome::HookMessage;
 use crate::answers::{Answer, CapturedStream, Decision, FailureCause, HookExit};
 use crate::effects::PathResolver;
-use crate::event::EventKind;
 use crate::event::input::{HookInput, Session};
+use crate::event::{EventKind, MatcherSubject};
 use crate::hook::{Hook, Source};
 use crate::matching::effect_filter::MatchReason;
 
@@ -129,6 +129,32 @@ pub struct EventReport<'a> {
     pub duration: Duration,
 }
 
+impl EventReport<'_> {
+    /// The verdict, unless no hook decided and no guard was asked.
+    pub fn verdict(&self) -> Option<VerdictReport> {
+        let (answer, first) = (&self.merged.answer, self.runs.first()?);
+        let guards = self.runs.iter().filter(|run| run.is_guard()).count();
+        if answer.decision.is_none() && !answer.stop && guards == 0 {
+            return None;
+        }
+        let reason = if answer.stop { answer.stop_reason.as_ref() } else { answer.reason.as_ref() };
+        let decided_by = &self.merged.decided_by;
+        let is_about_tool = self.kind.info().subject == MatcherSubject::ToolName;
+        Some(VerdictReport {
+            id: first.id.event,
+            context: first.context.clone(),
+            event: first.event,
+            tool: self.subject.filter(|_| is_about_tool).map(str::to_owned),
+            decision: answer.decision.unwrap_or(Decision::Allow),
+            stop: answer.stop,
+            decided_by: decided_by.clone(),
+            decided_by_guard: self.runs.iter().any(|run| run.is_guard() && decided_by.contains(&run.hook)),
+            reason: reason.filter(|_| !answer.suppress_output).cloned(),
+            guards,
+        })
+    }
+}
+
 /// A hook that is about to run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart<'a> {
@@ -201,6 +227,11 @@ impl RunReport {
         matches!(self.status, RunStatus::Ok | RunStatus::Blocked)
     }
 
+    /// Whether the hook is a guard.
+    pub fn is_guard(&self) -> bool {
+        self.declaration.is_guard()
+    }
+
     /// The decision of the answer.
     pub fn decision(&self) -> Option<Decision> {
         self.answer.decision
@@ -209,6 +240,38 @@ impl RunReport {
     /// Whether output was dropped.
     pub fn is_truncated(&self) -> bool {
         self.stdout.truncated || self.stderr.truncated
+    }
+}
+
+/// The merged verdict of an event's hooks.
+#[derive(Clone, Debug)]
+pub struct VerdictReport {
+    /// The event that was fired.
+    pub id: EventId,
+    /// The context of the event's runs.
+    pub context: RunContext,
+    /// The kind of the event.
+    pub event: EventKind,
+    /// The tool of the call, for tool events.
+    pub tool: Option<String>,
+    /// The strongest decision; allow where no hook objects.
+    pub decision: Decision,
+    /// Whether a hook ends the agent loop, which is stronger than any decision.
+    pub stop: bool,
+    /// The names of the hooks that stopped, denied, asked or confined.
+    pub decided_by: Vec<String>,
+    /// Whether one of these hooks is a guard.
+    pub decided_by_guard: bool,
+    /// The reason; `None` where a hook keeps the content of the event out of records.
+    pub reason: Option<String>,
+    /// The number of guards that were asked.
+    pub guards: usize,
+}
+
+impl VerdictReport {
+    /// The name of the verdict: `stop`, `deny`, `ask`, `confine` or `allow`.
+    pub fn as_str(&self) -> &'static str {
+        if self.stop { "stop" } else { self.decision.as_str() }
     }
 }
 

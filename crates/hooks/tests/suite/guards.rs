@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use hookwright_hooks::{
     AfterTool, Answer, BeforeAgent, BeforeAgentVerdict, BeforeModel, BeforeModelVerdict, BeforeToolVerdict, EventKind,
-    Hook, HookInput, HookRole, HookState, LlmRequest, Observer, Purpose, RequestedBy, RunReport, SharedJson, Source,
-    SwitchError, UnarmedReason,
+    EventReport, Hook, HookInput, HookRole, HookState, LlmRequest, Observer, Purpose, RequestedBy, RunReport,
+    SharedJson, Source, SwitchError, UnarmedReason, VerdictReport,
 };
 use serde_json::{Value, json};
 
@@ -539,6 +539,40 @@ struct RunRecords(std::sync::Mutex<Vec<(String, usize, bool)>>);
 impl Observer for RunRecords {
     fn run_finished(&self, run: &RunReport, input: &HookInput) {
         self.0.lock().unwrap().push((run.hook.clone(), input.len(), !run.answer.suppress_output));
+    }
+}
+
+/// The verdicts: decision, deciding hooks, whether a guard is among them, the number of guards, and the reason.
+#[derive(Default)]
+struct VerdictRecords(std::sync::Mutex<Vec<String>>);
+
+impl Observer for VerdictRecords {
+    fn event_finished(&self, event: &EventReport<'_>) {
+        let Some(verdict) = event.verdict() else { return };
+        let VerdictReport { decided_by, decided_by_guard, guards, reason, .. } = &verdict;
+        let reason = reason.as_deref().unwrap_or("no reason");
+        let line = format!("{} {decided_by:?} {decided_by_guard} {guards}: {reason}", verdict.as_str());
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+#[tokio::test]
+async fn a_verdict_is_reported_if_a_hook_decides_or_a_guard_is_asked() {
+    let world = EngineFixture::new();
+    let stops = command_hook("stops", &print_command(json!({"continue": false, "stopReason": "enough"})));
+    let hidden = print_command(json!({"decision": "deny", "reason": "hidden", "suppressOutput": true}));
+    for (hooks, prompt, expected) in [
+        (json!([command_hook("silent", "true")]), "hello", None),
+        (json!([evil_guard()]), "hello", Some("allow [] false 1: no reason")),
+        (json!([evil_guard()]), "evil", Some("deny [\"no-evil\"] true 1: no evil")),
+        (json!([stops]), "hello", Some("stop [\"stops\"] false 0: enough")),
+        (json!([command_hook("shy", &hidden)]), "hello", Some("deny [\"shy\"] false 0: no reason")),
+    ] {
+        let records = Arc::new(VerdictRecords::default());
+        let engine = world.engine_with_hooks(EventKind::BeforeAgent, hooks).observer(records.clone()).build();
+        with_hang_timeout(engine.fire(&prompt_event(prompt))).await;
+        let seen = std::mem::take(&mut *records.0.lock().unwrap());
+        assert_eq!(seen, expected.into_iter().collect::<Vec<_>>());
     }
 }
 

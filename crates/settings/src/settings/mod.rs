@@ -411,9 +411,13 @@ impl Default for SkillSettings {
 /// Protocol for sending telemetry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OtlpProtocol {
+    /// gRPC, which this program does not speak; it sends JSON over HTTP instead.
     #[default]
     Grpc,
-    Http,
+    /// JSON over HTTP: `http/json`, or `http`.
+    HttpJson,
+    /// Protobuf over HTTP: `http/protobuf`.
+    HttpProtobuf,
 }
 
 #[cfg(test)]

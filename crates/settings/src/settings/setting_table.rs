@@ -126,6 +126,8 @@ const fn ineffective(
 
 const REVIEW_WORDS: &[&str] = &["announce", "ask", "block"];
 const NOTIFICATION_WORDS: &[&str] = &["off", "bell", "desktop"];
+/// The protocols of a telemetry collector: Gemini CLI's names, and those of `OTEL_EXPORTER_OTLP_PROTOCOL`.
+pub(super) const OTLP_PROTOCOLS: &[&str] = &["grpc", "http", "http/json", "http/protobuf"];
 const APPROVAL_WORDS: &[&str] = &["default", "auto_edit", "plan"];
 
 /// The rule for a flag that a project may set to one value only; `default` is the value if it is not set.
@@ -262,7 +264,7 @@ pub(super) const SETTING_TABLE: &[SettingSpec] = {
             .with_default("local")
             .describe("where telemetry is sent"),
         setting("telemetry.otlpEndpoint", Text, Nothing).describe("the address of the telemetry collector"),
-        setting("telemetry.otlpProtocol", OneOf(&["grpc", "http"]), Nothing)
+        setting("telemetry.otlpProtocol", OneOf(OTLP_PROTOCOLS), Nothing)
             .with_default("grpc")
             .describe("the protocol that telemetry is sent with"),
         setting("telemetry.outfile", Text, Nothing).describe("a file that telemetry is written to instead"),

@@ -128,13 +128,29 @@ fn the_environment_goes_over_the_files() {
         enabled: true,
         target: TelemetryTarget::Gcp,
         otlp_endpoint: Some("http://o".into()),
-        otlp_protocol: OtlpProtocol::Http,
+        otlp_protocol: OtlpProtocol::HttpJson,
         outfile: Some("/here/a.log".into()),
         log_prompts: false,
         traces: false,
     };
     assert_eq!(settings.telemetry, expected);
     assert_eq!(diagnostics.len(), 1);
+}
+
+#[test]
+fn the_protocol_of_a_collector_has_the_names_of_opentelemetry_too() {
+    let protocol = |setting: &str, env: &[(&str, &str)]| {
+        let text = format!(r#"{{"telemetry": {{"otlpProtocol": "{setting}"}}}}"#);
+        let (settings, diagnostics) = merge_texts(&[(Source::User, &text)], &process_env(env));
+        (settings.telemetry.otlp_protocol, diagnostics.len())
+    };
+    let variable = "OTEL_EXPORTER_OTLP_PROTOCOL";
+    assert_eq!(protocol("http/protobuf", &[]), (OtlpProtocol::HttpProtobuf, 0));
+    assert_eq!(protocol("http/json", &[]), (OtlpProtocol::HttpJson, 0));
+    assert_eq!(protocol("grpc", &[(variable, "http/protobuf")]), (OtlpProtocol::HttpProtobuf, 0));
+    assert_eq!(protocol("http", &[(variable, "carrier-pigeon")]), (OtlpProtocol::HttpJson, 1));
+    let both = [("GEMINI_TELEMETRY_OTLP_PROTOCOL", "http"), (variable, "http/protobuf")];
+    assert_eq!(protocol("grpc", &both), (OtlpProtocol::HttpJson, 0));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use hookwright_hooks::{Diagnostic, EnvRedaction, Severity};
 use serde_json::{Map, Value};
 
+use super::setting_table::OTLP_PROTOCOLS;
 use super::{
     ApprovalMode, ContextSettings, DEFAULT_CONTEXT_FILE, GeneralSettings, HookReviewMode, JournalSettings, McpSettings,
     ModelPrice, ModelSettings, NotificationMode, OtlpProtocol, SecuritySettings, Settings, ShellCommandSettings,
@@ -184,18 +185,26 @@ fn telemetry_settings(
         Some(value) => matches!(value, "true" | "1"),
         None => get.flag(key, default),
     };
-    let mut choice = |variable: &str, key: &str, known: [&'static str; 2]| {
-        let set = world.non_empty_var(variable);
-        if let Some(value) = set.filter(|value| !known.contains(value)) {
-            let text = format!("`{variable}` has the unknown value `{value}`; it is ignored");
-            let wrong = Diagnostic::about_file(Severity::Warning, variable.as_ref(), text);
-            diagnostics.push(wrong.expected(format!("expected {} or {}", known[0], known[1])));
+    // The first variable with a known value counts, before the setting.
+    let mut choice = |variables: &[&str], key: &str, known: &[&'static str]| {
+        let mut chosen = None;
+        for variable in variables {
+            match world.non_empty_var(variable) {
+                Some(value) if known.contains(&value) => chosen = chosen.or(Some(value)),
+                Some(value) => {
+                    let text = format!("`{variable}` has the unknown value `{value}`; it is ignored");
+                    let wrong = Diagnostic::about_file(Severity::Warning, variable.as_ref(), text);
+                    diagnostics.push(wrong.expected(format!("expected {}", known.join(" or "))));
+                }
+                None => {}
+            }
         }
-        set.filter(|value| known.contains(value)).or(get.text(key)).map(str::to_owned)
+        chosen.or(get.text(key)).map(str::to_owned)
     };
     let default = TelemetrySettings::default();
-    let target = choice("GEMINI_TELEMETRY_TARGET", "telemetry.target", ["local", "gcp"]);
-    let protocol = choice("GEMINI_TELEMETRY_OTLP_PROTOCOL", "telemetry.otlpProtocol", ["grpc", "http"]);
+    let target = choice(&["GEMINI_TELEMETRY_TARGET"], "telemetry.target", &["local", "gcp"]);
+    let protocol_variables = ["GEMINI_TELEMETRY_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
+    let protocol = choice(&protocol_variables, "telemetry.otlpProtocol", OTLP_PROTOCOLS);
     let endpoint =
         world.non_empty_var("GEMINI_TELEMETRY_OTLP_ENDPOINT").or(world.non_empty_var("OTEL_EXPORTER_OTLP_ENDPOINT"));
     let outfile = world.non_empty_var("GEMINI_TELEMETRY_OUTFILE").or(get.text("telemetry.outfile"));
@@ -203,7 +212,11 @@ fn telemetry_settings(
         enabled: flag("GEMINI_TELEMETRY_ENABLED", "telemetry.enabled", default.enabled),
         target: if target.as_deref() == Some("gcp") { TelemetryTarget::Gcp } else { TelemetryTarget::Local },
         otlp_endpoint: endpoint.or(get.text("telemetry.otlpEndpoint")).map(str::to_owned),
-        otlp_protocol: if protocol.as_deref() == Some("http") { OtlpProtocol::Http } else { OtlpProtocol::Grpc },
+        otlp_protocol: match protocol.as_deref() {
+            Some("http" | "http/json") => OtlpProtocol::HttpJson,
+            Some("http/protobuf") => OtlpProtocol::HttpProtobuf,
+            _ => OtlpProtocol::Grpc,
+        },
         outfile: outfile.filter(|path| !path.is_empty()).map(|path| world.cwd.join(path)),
         log_prompts: flag("GEMINI_TELEMETRY_LOG_PROMPTS", "telemetry.logPrompts", default.log_prompts),
         traces: flag("GEMINI_TELEMETRY_TRACES_ENABLED", "telemetry.traces", default.traces),

@@ -305,7 +305,9 @@ fn first_call_result(headless: &HeadlessProject) -> Value {
 /// Returns the text of the only transcript.
 fn read_transcript(project: &TestProject) -> String {
     let files: Vec<_> = files_under(&project.home_dir());
-    let mut transcripts = files.iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let is_transcript =
+        |path: &&PathBuf| path.extension().is_some_and(|end| end == "jsonl") && path.iter().any(|it| it == "chats");
+    let mut transcripts = files.iter().filter(is_transcript);
     let (Some(file), None) = (transcripts.next(), transcripts.next()) else { panic!("{files:?}") };
     fs::read_to_string(file).unwrap()
 }

@@ -3,6 +3,7 @@
 //!
 //! `hookwright_bridge::install` plans and writes the entries; the commands show the change, ask and explain.
 
+mod coverage;
 mod detection;
 mod doctor;
 mod explain;
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &AgentsArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
             doctor::run(&LoadedProject::open(place, world)?, world, &agents.hosts(), *live, *json)
         }
         Some(AgentsCommand::Trace(wanted)) => trace::run(wanted, world),
+        Some(AgentsCommand::Coverage(wanted)) => coverage::run(wanted, world),
     }
 }
 

@@ -30,7 +30,10 @@ pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result
     for line in &kept {
         print_line(line, wanted.json)?;
     }
-    while wanted.follow {
+    if !wanted.follow {
+        return Ok(exit::OK);
+    }
+    loop {
         std::thread::sleep(FOLLOW_INTERVAL);
         for line in new_lines(&reader, &mut last, wanted)? {
             print_line(&line, wanted.json)?;
@@ -39,7 +42,6 @@ pub(super) fn run(wanted: &AgentTraceArgs, world: &ProcessEnv) -> anyhow::Result
             return Ok(exit::BROKEN_PIPE);
         }
     }
-    Ok(exit::OK)
 }
 
 /// Returns the last events that match the options, oldest first, and the number of the journal's last line.

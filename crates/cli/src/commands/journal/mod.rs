@@ -1,6 +1,8 @@
 //! `hookwright journal …`: shows, checks, signs, exports and forgets the record of what hooks decided.
 
 mod export;
+pub(crate) mod page;
+mod page_command;
 mod recorded_input;
 mod show;
 mod stats;
@@ -11,8 +13,7 @@ use std::io::Write;
 use anstyle::Style;
 use anyhow::Context;
 use hookwright_journal::{
-    ContentLevel, Entry, ForgetSelection, Journal, JournalLine, JournalOptions, Query, Reader, Verdict, forget,
-    parse_time,
+    Entry, ForgetSelection, Journal, JournalLine, JournalOptions, Query, Reader, Verdict, forget, parse_time,
 };
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use jiff::Timestamp;
@@ -39,6 +40,10 @@ pub(crate) fn run(args: &ProjectCommand<JournalCommand>, world: &ProcessEnv) -> 
         JournalCommand::Seal { key } => verify::seal(&reader, key.as_deref()),
         JournalCommand::Export { terms, csv, otlp } => {
             export::run(&reader, &parse_query(terms)?, *csv, otlp.as_deref(), world)
+        }
+        JournalCommand::Page(page) => {
+            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            page_command::run(page, &reader, &loaded, world)
         }
         JournalCommand::Forget(selection) => {
             let loaded = LoadedProject::open(&args.place, world)?.loaded;
@@ -181,15 +186,14 @@ fn forget_content(reader: &Reader, wanted: &JournalForgetArgs, options: JournalO
     Ok(if count == 0 { exit::ERROR } else { exit::OK })
 }
 
-/// Returns what the user is told about the journal where it is first used.
-pub(crate) fn notice(paths: &ConfigPaths, content: ContentLevel) -> String {
-    let what = match content {
-        ContentLevel::Full => "with arguments and output, secrets included",
-        ContentLevel::Redacted => "with arguments and output, without secrets",
-        ContentLevel::None => "without arguments and output",
-    };
-    format!(
-        "what hooks decide is recorded in {}, {what}; `\"journal\": {{\"enabled\": false}}` in your settings turns it off",
-        paths.journal.display()
-    )
+/// Removes the content of a session's lines, if there are any.
+pub(crate) fn forget_session(world: &ProcessEnv, session: &str) -> anyhow::Result<()> {
+    let reader = Reader::new(&ConfigPaths::new(world).journal);
+    let mut query = Query::default();
+    query.add(&format!("session={session}"), Timestamp::now())?;
+    if reader.count(&query)? > 0 {
+        let mut journal = Journal::open(reader.dir(), JournalOptions::default())?;
+        forget(&mut journal, &ForgetSelection::Session(session.to_owned()))?;
+    }
+    Ok(())
 }

@@ -328,6 +328,7 @@ fn is_silent(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::HookStarted { .. }
         | AgentEvent::HookFinished { .. }
+        | AgentEvent::VerdictReached(_)
         | AgentEvent::ModelRequest { .. }
         | AgentEvent::ModelResponse { .. }
         | AgentEvent::PromptReceived { .. }

@@ -350,6 +350,7 @@ impl App {
             | AgentEvent::PromptStarted { .. }
             | AgentEvent::ToolRequested { .. }
             | AgentEvent::HookStarted { .. }
+            | AgentEvent::VerdictReached(_)
             | AgentEvent::ModelRequest { .. }
             | AgentEvent::ModelResponse { .. }
             | AgentEvent::ModelFailed { .. }
@@ -480,6 +481,7 @@ fn closes_answer(event: &AgentEvent) -> bool {
     match event {
         AgentEvent::HookFinished { report, .. } => hook_log::finished_line(report).is_some(),
         AgentEvent::Text(_) | AgentEvent::HookStarted { .. } | AgentEvent::ToolOutput { .. } => false,
+        AgentEvent::VerdictReached(_) => false,
         AgentEvent::Thought(_) | AgentEvent::AnswerDropped { .. } => false,
         AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. } => false,
         AgentEvent::PromptsQueued(_) | AgentEvent::ConfigurationChanged | AgentEvent::ModeChanged(_) => false,

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use hookwright_model::client_builder;
+use hookwright_settings::OtlpProtocol;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Url, redirect};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -15,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::CollectorOptions;
+use super::protobuf;
 use super::wire::{self, OtlpSignal};
 use crate::telemetry::metric::{Measurement, MetricTotals};
 use crate::telemetry::record::TelemetryFields;
@@ -67,6 +69,7 @@ pub(super) struct OtlpExporter {
 impl OtlpExporter {
     pub(super) fn start(
         endpoint: &str,
+        protocol: OtlpProtocol,
         options: &CollectorOptions,
         resource: String,
         common: TelemetryFields<'static>,
@@ -76,7 +79,8 @@ impl OtlpExporter {
             return Err(format!("`{}` is neither http nor https", base.scheme()));
         }
         let line = CollectorClient {
-            client: http_client(&base, options)?,
+            client: http_client(&base, protocol, options)?,
+            protocol,
             base: endpoint.trim_end_matches('/').to_owned(),
             resource,
         };
@@ -259,6 +263,7 @@ async fn sleep_until_due(due: Option<Instant>) {
 /// The HTTP client for one collector.
 struct CollectorClient {
     client: Client,
+    protocol: OtlpProtocol,
     base: String,
     resource: String,
 }
@@ -270,7 +275,12 @@ impl CollectorClient {
             return Ok(());
         }
         let request = self.client.post(format!("{}/{}", self.base, signal.path()));
-        match request.body(signal.body(&self.resource, items)).send().await {
+        let json = signal.body(&self.resource, items);
+        let body = match self.protocol {
+            OtlpProtocol::HttpProtobuf => protobuf::encode_request(signal, &json)?,
+            OtlpProtocol::HttpJson | OtlpProtocol::Grpc => json.into_bytes(),
+        };
+        match request.body(body).send().await {
             Ok(response) if response.status().is_success() => Ok(()),
             Ok(response) => Err(format!("it answered {}", response.status())),
             Err(error) if error.is_timeout() => Err(format!("no answer within {} seconds", EXPORT_TIMEOUT.as_secs())),
@@ -279,10 +289,14 @@ impl CollectorClient {
     }
 }
 
-fn http_client(base: &Url, options: &CollectorOptions) -> Result<Client, String> {
+fn http_client(base: &Url, protocol: OtlpProtocol, options: &CollectorOptions) -> Result<Client, String> {
     let local = base.host_str().is_some_and(|host| matches!(host, "localhost" | "127.0.0.1" | "[::1]"));
     let proxy = options.proxy.as_ref().filter(|_| !local);
-    let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static("application/json"))]);
+    let media_type = match protocol {
+        OtlpProtocol::HttpProtobuf => "application/x-protobuf",
+        OtlpProtocol::HttpJson | OtlpProtocol::Grpc => "application/json",
+    };
+    let mut headers = HeaderMap::from_iter([(CONTENT_TYPE, HeaderValue::from_static(media_type))]);
     for (name, value) in &options.headers {
         let named = HeaderName::try_from(name).ok().zip(HeaderValue::try_from(value).ok());
         let (name, mut value) = named.ok_or_else(|| format!("`{name}` in OTEL_EXPORTER_OTLP_HEADERS is no header"))?;

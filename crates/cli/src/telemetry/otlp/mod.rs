@@ -1,10 +1,12 @@
-//! Telemetry for a collector: OTLP as JSON over HTTP.
+//! Telemetry for a collector: OTLP over HTTP, as JSON or as protobuf.
 //!
-//! An event becomes spans and log records here. `wire.rs` has their JSON form; `exporter.rs` sends them from a thread
-//! of its own, so that a slow or missing collector does not block the session.
+//! An event becomes spans and log records here. `wire.rs` has their JSON form, from which `protobuf.rs` makes the
+//! binary one; `exporter.rs` sends them from a thread of its own, so that a slow or missing collector does not block the
+//! session.
 
 mod exporter;
 mod options;
+mod protobuf;
 mod spans;
 mod wire;
 
@@ -12,7 +14,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use hookwright_agent::AgentEvent;
-use hookwright_settings::Secrets;
+use hookwright_settings::{OtlpProtocol, Secrets};
 
 use super::TelemetrySession;
 use super::metric::Measurement;
@@ -36,16 +38,13 @@ impl OtlpCollector {
     /// Nothing is sent yet, so the collector need not be running.
     pub(crate) fn connect(
         endpoint: &str,
+        protocol: OtlpProtocol,
         facts: &TelemetrySession,
         common: TelemetryFields<'static>,
     ) -> Result<Self, String> {
         let resource = wire::resource_json(&facts.collector.resource, &facts.session_id);
-        let courier = OtlpExporter::start(endpoint, &facts.collector, resource, common)?;
-        Ok(OtlpCollector {
-            spans: SpanTracker::new(&facts.session_id),
-            exporter: courier,
-            secrets: facts.secrets.clone(),
-        })
+        let exporter = OtlpExporter::start(endpoint, protocol, &facts.collector, resource, common)?;
+        Ok(OtlpCollector { spans: SpanTracker::new(facts), exporter, secrets: facts.secrets.clone() })
     }
 
     /// Opens and closes spans, and returns the span that the event's record belongs to.
@@ -86,8 +85,10 @@ impl OtlpCollector {
     }
 
     fn send_spans(&mut self) {
-        for span in self.spans.take_finished() {
-            let item = wire::span_json(&span);
+        let finished = self.spans.take_finished();
+        // The program that began the trace decides whether its spans are recorded.
+        for span in finished.iter().filter(|span| span.context.is_sampled()) {
+            let item = wire::span_json(span);
             self.exporter.send(ExportItem::Span(self.secrets.hide_known(&item).into_owned()));
         }
     }

@@ -6,7 +6,9 @@ use hookwright_model::ProxyOptions;
 use hookwright_settings::ProcessEnv;
 use percent_encoding::percent_decode_str;
 
-/// Proxy, headers and resource attributes for a collector.
+use super::spans::SpanContext;
+
+/// Proxy, headers, resource attributes and the parent of all traces, for a collector.
 #[derive(Clone, Default)]
 pub(crate) struct CollectorOptions {
     pub(crate) proxy: Option<ProxyOptions>,
@@ -14,6 +16,8 @@ pub(crate) struct CollectorOptions {
     pub(crate) headers: Vec<(String, String)>,
     /// Resource attributes; they replace the program's own attributes of the same name.
     pub(crate) resource: Vec<(String, String)>,
+    /// The span of another program within which this one runs: W3C's `traceparent` in `TRACEPARENT`.
+    pub(crate) remote_parent: Option<SpanContext>,
 }
 
 /// Leaves out the headers, which hold keys that must not be logged.
@@ -30,7 +34,12 @@ impl CollectorOptions {
             resource.retain(|(key, _)| key != "service.name");
             resource.push(("service.name".to_owned(), name.to_owned()));
         }
-        CollectorOptions { proxy, headers: parse_pairs(world, "OTEL_EXPORTER_OTLP_HEADERS"), resource }
+        CollectorOptions {
+            proxy,
+            headers: parse_pairs(world, "OTEL_EXPORTER_OTLP_HEADERS"),
+            resource,
+            remote_parent: world.var("TRACEPARENT").and_then(SpanContext::parse_traceparent),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
-use super::spans::{OtlpSpan, SpanContext, SpanKind};
+use super::spans::{OtlpSpan, SpanContext, SpanEvent, SpanKind};
 use crate::telemetry::file::timestamp;
 use crate::telemetry::metric::{HISTOGRAM_BOUNDARIES, METRICS, Metric, MetricKind, MetricSeries, MetricTotals};
 use crate::telemetry::record::{FieldValue, TelemetryFields, TelemetryRecord};
@@ -30,7 +30,7 @@ impl OtlpSignal {
         }
     }
 
-    fn list_keys(self) -> [&'static str; 3] {
+    pub(super) fn list_keys(self) -> [&'static str; 3] {
         match self {
             OtlpSignal::Traces => ["resourceSpans", "scopeSpans", "spans"],
             OtlpSignal::Logs => ["resourceLogs", "scopeLogs", "logRecords"],
@@ -76,7 +76,7 @@ pub(super) fn log_json(
     if let Some(span) = span {
         log["traceId"] = span.trace_id().into();
         log["spanId"] = span.span_id().into();
-        log["flags"] = 1.into();
+        log["flags"] = span.flags().into();
     }
     log.to_string()
 }
@@ -95,8 +95,11 @@ pub(super) fn span_json(span: &OtlpSpan) -> String {
         "startTimeUnixNano": nanos(span.start),
         "endTimeUnixNano": nanos(span.end.max(span.start)),
         "attributes": attributes(&span.attributes),
-        "flags": 1,
+        "flags": span.context.flags(),
     });
+    if !span.events.is_empty() {
+        json["events"] = span.events.iter().map(event_json).collect();
+    }
     if let Some(parent) = &span.parent {
         json["parentSpanId"] = parent.span_id().into();
     }
@@ -104,6 +107,10 @@ pub(super) fn span_json(span: &OtlpSpan) -> String {
         json["status"] = json!({"code": 2, "message": error});
     }
     json.to_string()
+}
+
+fn event_json(event: &SpanEvent) -> Value {
+    json!({"timeUnixNano": nanos(event.time), "name": event.name, "attributes": attributes(&event.attributes)})
 }
 
 /// Returns the JSON of the running totals, in the order of [`METRICS`].

@@ -12,10 +12,10 @@ use super::super::{ActiveRecorder, CollectorOptions, TelemetrySink};
 use super::*;
 
 /// The requests that a collector received: path and body.
-type Received = Arc<Mutex<Vec<(String, Value)>>>;
+pub(super) type Received = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// Starts a collector that answers every request with 200.
-fn serve() -> (String, Received) {
+pub(super) fn serve() -> (String, Received) {
     hookwright_testkit::watchdog::watch();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -47,25 +47,29 @@ fn answer(stream: &TcpStream, received: &Received) -> Option<()> {
             None => break,
         }
     }
-    assert_eq!(kind, "application/json");
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    received.lock().unwrap().push((path, serde_json::from_slice(&body).unwrap()));
+    let body = match kind.as_str() {
+        "application/json" => serde_json::from_slice(&body).unwrap(),
+        "application/x-protobuf" => otlp_decoder::decode_request(path.strip_prefix("/v1/").unwrap(), &body),
+        other => panic!("a body of type {other}"),
+    };
+    received.lock().unwrap().push((path, body));
     let mut stream = stream;
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}").ok()
 }
 
-fn config(endpoint: &str) -> Config {
+pub(super) fn config(endpoint: &str) -> Config {
     Config {
         enabled: true,
         otlp_endpoint: Some(endpoint.to_owned()),
-        otlp_protocol: OtlpProtocol::Http,
+        otlp_protocol: OtlpProtocol::HttpJson,
         ..Config::default()
     }
 }
 
 /// Returns all items of one kind that were received, and the last resource's attributes.
-fn items(received: &Received, path: &str, keys: [&str; 3]) -> (Value, Vec<Value>) {
+pub(super) fn items(received: &Received, path: &str, keys: [&str; 3]) -> (Value, Vec<Value>) {
     let (mut items, mut resource) = (Vec::new(), Value::Null);
     for (_, body) in received.lock().unwrap().iter().filter(|(to, _)| to == path) {
         for of_resource in body[keys[0]].as_array().unwrap() {
@@ -79,7 +83,7 @@ fn items(received: &Received, path: &str, keys: [&str; 3]) -> (Value, Vec<Value>
 }
 
 /// Returns OTLP's list of attributes as an object.
-fn attributes(item: &Value) -> Value {
+pub(super) fn attributes(item: &Value) -> Value {
     let value = |value: &Value| match value.as_object().and_then(|value| value.iter().next()) {
         Some((kind, number)) if kind == "intValue" => {
             number.as_str().map_or(number.clone(), |text| json!(text.parse::<i64>().unwrap()))
@@ -91,11 +95,11 @@ fn attributes(item: &Value) -> Value {
     list.iter().map(|pair| (pair["key"].as_str().unwrap().to_owned(), value(&pair["value"]))).collect()
 }
 
-fn spans(received: &Received) -> Vec<Value> {
+pub(super) fn spans(received: &Received) -> Vec<Value> {
     items(received, "/v1/traces", ["resourceSpans", "scopeSpans", "spans"]).1
 }
 
-fn send(config: &Config, events: &[AgentEvent]) -> Vec<String> {
+pub(super) fn send(config: &Config, events: &[AgentEvent]) -> Vec<String> {
     let (mut telemetry, warnings) = TelemetryRecorder::start(config, &facts());
     assert_eq!(warnings, [""; 0]);
     events.iter().for_each(|event| telemetry.record(event));
@@ -120,7 +124,7 @@ fn a_turn_arrives_as_logs_metrics_and_spans() {
     );
     assert!(fields["hook_input"].as_str().unwrap().contains(SECRET));
     assert!(hook["body"]["stringValue"].as_str().unwrap().starts_with("Hook call BeforeTool.cat"));
-    let hook_span = spans(&received).into_iter().find(|span| span["name"] == "hook_call").unwrap();
+    let hook_span = spans(&received).into_iter().find(|span| span["name"] == "run_hook BeforeTool").unwrap();
     assert_eq!((&hook["traceId"], &hook["spanId"]), (&hook_span["traceId"], &hook_span["spanId"]));
 
     let (_, metrics) = items(&received, "/v1/metrics", ["resourceMetrics", "scopeMetrics", "metrics"]);
@@ -132,15 +136,39 @@ fn a_turn_arrives_as_logs_metrics_and_spans() {
     }
     let sessions = metrics.iter().find(|metric| metric["name"] == "gemini_cli.session.count").unwrap();
     assert_eq!(attributes(&sessions["sum"]["dataPoints"][0])["session.id"], "s1");
+}
 
-    let all = received
-        .lock()
-        .unwrap()
-        .iter()
-        .filter(|(path, _)| path == "/v1/traces")
-        .map(|(_, body)| body.to_string())
-        .collect::<String>();
-    assert!(!all.contains(&format!("echo {SECRET}\"")), "spans have no content");
+#[test]
+fn protobuf_has_the_same_data_as_json() {
+    let events = documentation::every_event();
+    let [json, protobuf] = [OtlpProtocol::HttpJson, OtlpProtocol::HttpProtobuf].map(|otlp_protocol| {
+        let (endpoint, received) = serve();
+        assert_eq!(send(&Config { otlp_protocol, ..config(&endpoint) }, &events), [""; 0]);
+        ["traces", "logs", "metrics"].map(|signal| {
+            let bodies = received.lock().unwrap();
+            let bodies = bodies.iter().filter(|(path, _)| *path == format!("/v1/{signal}"));
+            bodies.map(|(_, body)| without_ids_and_times(body)).collect::<Vec<_>>()
+        })
+    });
+    assert!(json.iter().all(|bodies| !bodies.is_empty()));
+    assert_eq!(json, protobuf);
+}
+
+/// Returns a body with identifiers and times replaced by the number of their characters.
+fn without_ids_and_times(body: &Value) -> Value {
+    match body {
+        Value::Array(values) => values.iter().map(without_ids_and_times).collect(),
+        Value::Object(fields) if fields.get("key") == Some(&json!("event.timestamp")) => json!("event.timestamp"),
+        Value::Object(fields) => {
+            let masked = |name: &str, value: &Value| match name {
+                "traceId" | "spanId" | "parentSpanId" => json!(value.as_str().unwrap().len()),
+                name if name.ends_with("UnixNano") => json!(value.as_str().unwrap().len()),
+                _ => without_ids_and_times(value),
+            };
+            Value::Object(fields.iter().map(|(name, value)| (name.clone(), masked(name, value))).collect())
+        }
+        value => value.clone(),
+    }
 }
 
 #[test]
@@ -177,9 +205,11 @@ fn every_span_has_the_parent_it_happened_in() {
     let spans = spans(&received);
     let label = |span: &Value| {
         let fields = attributes(span);
-        let detail =
-            ["hook_event_name", "gen_ai.tool.call.id", "prompt_id"].iter().find_map(|key| fields[key].as_str());
-        format!("{} {}", span["name"].as_str().unwrap(), detail.unwrap_or_default())
+        let detail = ["hookwright.event.name", "gen_ai.tool.call.id", "hookwright.turn.id"]
+            .iter()
+            .find_map(|key| fields[key].as_str());
+        let operation = span["name"].as_str().unwrap().split(' ').next().unwrap();
+        format!("{operation} {}", detail.unwrap_or_default())
     };
     let parent = |span: &Value| {
         let id = span["parentSpanId"].as_str().filter(|id| !id.is_empty());
@@ -188,40 +218,150 @@ fn every_span_has_the_parent_it_happened_in() {
     let mut tree: Vec<String> = spans.iter().map(|span| format!("{} in {}", label(span), parent(span))).collect();
     tree.sort();
     insta::assert_snapshot!(tree.join("\n"), @"
-    hook_call AfterModel in llm_call p1
-    hook_call BeforeAgent in user_prompt p1
-    hook_call BeforeModel in user_prompt p1
-    hook_call BeforeTool in tool_call c1
-    hook_call BeforeTool in tool_call c1
-    hook_call BeforeTool in tool_call c2
-    hook_call SessionStart in nothing
-    llm_call p1 in user_prompt p1
-    tool_call c1 in user_prompt p1
-    tool_call c2 in user_prompt p1
-    tool_call c3 in user_prompt p2
-    user_prompt p1 in nothing
-    user_prompt p2 in nothing
+    chat p1 in invoke_agent p1
+    execute_tool c1 in invoke_agent p1
+    execute_tool c2 in invoke_agent p1
+    execute_tool c3 in invoke_agent p2
+    invoke_agent p1 in nothing
+    invoke_agent p2 in nothing
+    run_hook AfterModel in chat p1
+    run_hook BeforeAgent in invoke_agent p1
+    run_hook BeforeModel in invoke_agent p1
+    run_hook BeforeTool in execute_tool c1
+    run_hook BeforeTool in execute_tool c1
+    run_hook BeforeTool in execute_tool c2
+    run_hook SessionStart in nothing
     ");
 
     let traces: std::collections::HashSet<_> = spans.iter().map(|span| span["traceId"].as_str().unwrap()).collect();
     assert_eq!(traces.len(), 3, "one for each turn and one for the hook outside");
     let time = |span: &Value, key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
     assert!(spans.iter().all(|span| time(span, "startTimeUnixNano") <= time(span, "endTimeUnixNano")));
-    let refused = spans.iter().find(|span| label(span) == "tool_call c2").unwrap();
+    let refused = spans.iter().find(|span| label(span) == "execute_tool c2").unwrap();
     assert_eq!(
         (&attributes(refused)["error.type"], &refused["status"]["code"]),
         (&json!("policy_violation"), &json!(2))
     );
-    let cancelled = spans.iter().find(|span| label(span) == "user_prompt p2").unwrap();
-    assert_eq!(attributes(cancelled)["outcome"], "cancelled");
+    let cancelled = spans.iter().find(|span| label(span) == "invoke_agent p2").unwrap();
+    assert_eq!(attributes(cancelled)["hookwright.turn.outcome"], "cancelled");
 }
 
 #[test]
 fn without_prompts_none_is_sent() {
+    for log_prompts in [false, true] {
+        let (endpoint, received) = serve();
+        let events: Vec<_> = turn().into_iter().chain(documentation::every_event()).collect();
+        send(&Config { log_prompts, ..config(&endpoint) }, &events);
+        let sent = format!("{:?}", received.lock().unwrap());
+        assert!(sent.contains("gemini_cli.hook_call") && sent.contains("hookwright.verdict"));
+        assert_eq!(sent.contains(SECRET), log_prompts, "{sent}");
+    }
+}
+
+#[test]
+fn a_subagents_spans_are_within_the_call_that_delegates_to_it() {
     let (endpoint, received) = serve();
-    send(&Config { log_prompts: false, ..config(&endpoint) }, &turn());
-    let sent = format!("{:?}", received.lock().unwrap());
-    assert!(sent.contains("gemini_cli.hook_call") && !sent.contains(SECRET));
+    let mut events = vec![prompt(), tool_requested("c2", "delegate"), in_subagent(prompt()), in_subagent(request())];
+    events.extend([request(), in_subagent(response()), response(), in_subagent(tool_requested("c3", "x"))]);
+    events.extend(judge_call("c3", Some(subagent())));
+    events.extend([in_subagent(tool_finished("c3", None)), in_subagent(AgentEvent::TurnFinished(TurnEnd::Answered))]);
+    events.extend([tool_finished("c2", None), AgentEvent::TurnFinished(TurnEnd::Answered)]);
+    send(&config(&endpoint), &events);
+    let spans = spans(&received);
+    let by_id = |id: &Value| spans.iter().find(|span| span["spanId"] == *id);
+    let name = |span: &Value| {
+        let call = attributes(span)["gen_ai.tool.call.id"].as_str().map(|id| format!(" {id}"));
+        format!("{}{}", span["name"].as_str().unwrap(), call.unwrap_or_default())
+    };
+    let path = |span: &Value| {
+        let above = std::iter::successors(Some(span), |span| by_id(&span["parentSpanId"]));
+        above.map(name).collect::<Vec<_>>().join(" < ")
+    };
+    let mut paths: Vec<String> = spans.iter().map(path).collect();
+    paths.sort();
+    insta::assert_snapshot!(paths.join("\n"), @"
+    chat m < invoke_agent helper < execute_tool run_shell_command c2 < invoke_agent hookwright
+    chat m < invoke_agent hookwright
+    execute_tool run_shell_command c2 < invoke_agent hookwright
+    execute_tool run_shell_command c3 < invoke_agent helper < execute_tool run_shell_command c2 < invoke_agent hookwright
+    invoke_agent helper < execute_tool run_shell_command c2 < invoke_agent hookwright
+    invoke_agent hookwright
+    run_hook BeforeTool < execute_tool run_shell_command c3 < invoke_agent helper < execute_tool run_shell_command c2 < invoke_agent hookwright
+    run_hook BeforeTool < execute_tool run_shell_command c3 < invoke_agent helper < execute_tool run_shell_command c2 < invoke_agent hookwright
+    ");
+    let main = attributes(spans.iter().find(|span| span["name"] == "invoke_agent hookwright").unwrap());
+    assert_eq!((&main["gen_ai.usage.input_tokens"], &main["gen_ai.usage.output_tokens"]), (&json!(10), &json!(8)));
+}
+
+#[test]
+fn a_verdict_is_a_record_and_an_event_of_the_call_it_is_about() {
+    let (endpoint, received) = serve();
+    // A call is reported after the hooks have judged it, since they may redact its arguments.
+    let mut events = vec![prompt()];
+    events.extend(judge_call("c1", None));
+    events.extend([tool_requested("c1", "echo"), tool_finished("c1", Some(refused()))]);
+    // A call of the program itself, such as `@path` in a prompt, may not be reported at all.
+    events.extend(judge_call("c2", None));
+    events.push(AgentEvent::TurnFinished(TurnEnd::Answered));
+    send(&config(&endpoint), &events);
+    let spans = spans(&received);
+    let calls = spans.iter().filter(|span| span["name"] == "execute_tool run_shell_command");
+    assert_eq!(calls.count(), 2);
+    for hook in spans.iter().filter(|span| span["name"] == "run_hook BeforeTool") {
+        let call = spans.iter().find(|span| span["spanId"] == hook["parentSpanId"]).unwrap();
+        assert_eq!(call["name"], "execute_tool run_shell_command");
+        assert!(call["startTimeUnixNano"].as_str() <= hook["startTimeUnixNano"].as_str(), "{call} {hook}");
+    }
+    let call = spans.iter().find(|span| span["name"] == "execute_tool run_shell_command").unwrap();
+    let event = &call["events"][0];
+    assert_eq!(event["name"], "hookwright.verdict");
+    let (_, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+    let log = logs.iter().find(|log| log["eventName"] == "hookwright.verdict").unwrap();
+    assert_eq!((&log["traceId"], &log["spanId"]), (&call["traceId"], &call["spanId"]));
+    assert_eq!(log["body"]["stringValue"], "Verdict deny on BeforeTool of run_shell_command");
+    for fields in [attributes(event), attributes(log)] {
+        assert_eq!(fields["hookwright.verdict.decision"], "deny");
+        assert_eq!(fields["hookwright.verdict.hooks"], json!({"values": [{"stringValue": "guard"}]}));
+        assert_eq!(
+            (&fields["hookwright.verdict.by_guard"], &fields["hookwright.verdict.guards"]),
+            (&json!(true), &json!(1))
+        );
+        assert_eq!((&fields["gen_ai.tool.call.id"], &fields["hookwright.turn.id"]), (&json!("c1"), &json!("p1")));
+        assert_eq!(fields["hookwright.verdict.reason"], format!("no {SECRET}"));
+    }
+}
+
+#[test]
+fn the_file_has_no_verdicts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("t.log");
+    send(&Config { outfile: Some(path.clone()), ..config("http://127.0.0.1:9") }, &judge_call("c1", None));
+    let text = hookwright_testkit::fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("gemini_cli.hook_call") && !text.contains("hookwright.") && !text.contains("gen_ai"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_traceparent_of_the_environment_is_the_parent_of_every_turn() {
+    let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+    for (flags, sent) in [("01", 2), ("00", 0)] {
+        let (endpoint, received) = serve();
+        let variable = ("TRACEPARENT".into(), format!("00-{trace}-{span}-{flags}").into());
+        let world = ProcessEnv::new(vec![variable], Default::default());
+        let facts = TelemetrySession { collector: CollectorOptions::new(&world, None), ..facts() };
+        let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts);
+        for id in ["p1", "p2"] {
+            telemetry.record(&AgentEvent::PromptStarted { prompt: "x".into(), prompt_id: id.into() });
+        }
+        assert_eq!(telemetry.shutdown(), [""; 0]);
+        let spans = spans(&received);
+        assert_eq!(spans.len(), sent, "the caller decides about sampling");
+        assert!(spans.iter().all(|one| one["traceId"] == trace && one["parentSpanId"] == span));
+        let (_, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+        assert!(logs.iter().any(|log| log["traceId"] == trace), "records are sent in any case");
+    }
 }
 
 #[test]
@@ -275,7 +415,7 @@ fn grpc_falls_back_to_http_with_a_warning_and_invalid_endpoints_are_refused() {
     let (on, warnings) = start(&endpoint, OtlpProtocol::Grpc);
     assert!(on && warnings[0].contains("over HTTP, not gRPC"), "{warnings:?}");
     for nonsense in ["localhost:4318", "not a url", "ftp://localhost"] {
-        let (on, warnings) = start(nonsense, OtlpProtocol::Http);
+        let (on, warnings) = start(nonsense, OtlpProtocol::HttpJson);
         assert!(!on && warnings[0].starts_with(&format!("no telemetry is sent to {nonsense}: ")), "{warnings:?}");
     }
 }

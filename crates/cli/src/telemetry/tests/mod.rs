@@ -1,6 +1,8 @@
 //! Tests of telemetry with real hooks, real files and a real HTTP server.
 
 mod collector;
+mod documentation;
+mod otlp_decoder;
 mod outfile;
 mod records;
 
@@ -9,7 +11,8 @@ use std::time::Duration;
 
 use hookwright_agent::{AgentEvent, CallError, ToolEnd, TurnEnd};
 use hookwright_hooks::{
-    AnyEvent, EventKind, HookEngine, HookInput, Layer, Observer, Registry, RunReport, Session, Source, parse_layer,
+    AnyEvent, EventKind, EventReport, HookEngine, HookInput, Layer, Observer, Registry, RunContext, RunReport, Session,
+    Source, SubAgent, parse_layer,
 };
 use hookwright_model::{Chunk, Content as Message, FinishReason, ModelRequest, Usage};
 use hookwright_settings::{TelemetrySettings as Config, TelemetryTarget};
@@ -24,6 +27,7 @@ fn facts() -> TelemetrySession {
     TelemetrySession {
         session_id: "s1".into(),
         model: "gemini-2.5-flash".into(),
+        provider: "gcp.gemini",
         auth_type: Some("gemini-api-key".into()),
         approval_mode: "yolo".into(),
         output_format: "text".into(),
@@ -38,17 +42,29 @@ fn map(value: Value) -> Map<String, Value> {
 
 /// Runs commands as hooks of an event and returns an event for each finished run.
 fn run_hooks(event: EventKind, fields: Value, hooks: Value) -> Vec<AgentEvent> {
+    let mut events = fire_event(event, fields, hooks, &RunContext::default());
+    events.retain(|event| matches!(event, AgentEvent::HookFinished { .. }));
+    events
+}
+
+/// Runs commands as hooks of an event and returns an event for each finished run and for the verdict.
+fn fire_event(event: EventKind, fields: Value, hooks: Value, context: &RunContext) -> Vec<AgentEvent> {
     #[derive(Default)]
-    struct ObservedRuns(Mutex<Vec<(RunReport, HookInput)>>);
-    impl Observer for ObservedRuns {
+    struct ObservedEvents(Mutex<Vec<AgentEvent>>);
+    impl Observer for ObservedEvents {
         fn run_finished(&self, run: &RunReport, input: &HookInput) {
-            self.0.lock().unwrap().push((run.clone(), input.clone()));
+            let finished = AgentEvent::HookFinished { report: Box::new(run.clone()), input: input.clone() };
+            self.0.lock().unwrap().push(finished);
+        }
+        fn event_finished(&self, event: &EventReport<'_>) {
+            let verdict = event.verdict().map(|verdict| AgentEvent::VerdictReached(Box::new(verdict)));
+            self.0.lock().unwrap().extend(verdict);
         }
     }
     let settings = json!({"hooks": {(event.name()): [{"sequential": true, "hooks": hooks}]}}).to_string();
     let declared = parse_layer(&Layer::new(Source::User, "settings.json".as_ref(), &settings));
     assert!(declared.diagnostics.is_empty(), "{:?}", declared.diagnostics);
-    let seen = Arc::new(ObservedRuns::default());
+    let seen = Arc::new(ObservedEvents::default());
     let engine = HookEngine::builder(Registry::new(vec![declared]))
         .session(Session { id: "s1".into(), cwd: std::env::temp_dir(), ..Session::default() })
         .environment(std::env::vars_os())
@@ -56,9 +72,8 @@ fn run_hooks(event: EventKind, fields: Value, hooks: Value) -> Vec<AgentEvent> {
         .build();
     let event = AnyEvent::from_fields(event, map(fields)).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { engine.fire_any(&event, &Default::default()).await });
-    let seen = std::mem::take(&mut *seen.0.lock().unwrap());
-    seen.into_iter().map(|(report, input)| AgentEvent::HookFinished { report: Box::new(report), input }).collect()
+    runtime.block_on(async { engine.fire_any_in_context(&event, context, &Default::default()).await });
+    std::mem::take(&mut *seen.0.lock().unwrap())
 }
 
 /// Runs one command as a BeforeTool hook.
@@ -132,6 +147,28 @@ fn refused() -> CallError {
 
 fn compressed() -> AgentEvent {
     AgentEvent::Compressed { trigger: "auto", before: 900, after: 100 }
+}
+
+/// The agent to which the call `c2` delegates.
+fn subagent() -> Arc<SubAgent> {
+    Arc::new(SubAgent { name: "helper".into(), id: "a1".into(), transcript_path: Default::default() })
+}
+
+fn in_subagent(event: AgentEvent) -> AgentEvent {
+    AgentEvent::SubAgent { agent: subagent(), call_id: "c2".into(), event: Box::new(event) }
+}
+
+/// Fires BeforeTool for a call, with a guard that denies and a hook that fails.
+fn judge_call(call_id: &str, agent: Option<Arc<SubAgent>>) -> Vec<AgentEvent> {
+    let input = json!({"command": format!("echo {SECRET}")});
+    let fields = json!({"tool_name": "run_shell_command", "tool_input": input, "tool_use_id": call_id});
+    let guard = format!("echo no {SECRET} >&2; exit 2");
+    let hooks = json!([
+        {"type": "command", "command": format!("echo {SECRET} >&2; exit 3")},
+        {"type": "command", "name": "guard", "command": guard, "guard": true},
+    ]);
+    let context = RunContext { turn_id: Some("p1".into()), agent, ..RunContext::default() };
+    fire_event(EventKind::BeforeTool, fields, hooks, &context)
 }
 
 /// Returns the events of a whole turn, with everything that is recorded.

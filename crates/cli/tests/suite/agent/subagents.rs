@@ -189,8 +189,12 @@ fn a_session_is_deleted_with_what_its_agents_said() {
     let kept = told.iter().find_map(|input| input["agent_transcript_path"].as_str()).unwrap();
     assert!(std::path::Path::new(kept).exists());
     sandbox.run(&["--delete-session", "latest"]).expect_exit_code(0);
-    let left: Vec<String> = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl")).collect();
+    let left = files_under(&sandbox.home()).into_iter().filter(|path| path.ends_with(".jsonl"));
+    let left: Vec<String> = left.filter(|path| !path.contains("/journal/")).collect();
     assert!(left.is_empty(), "{left:?}");
+    let journal = sandbox.run(&["journal", "list", "--json", "-n", "1000"]).expect_exit_code(0).stdout;
+    assert!(journal.contains("\"event\":\"BeforeTool\"") && !journal.contains("echo hi"), "{journal}");
+    sandbox.run(&["journal", "verify"]).expect_exit_code(0);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use hookwright_testkit::fs;
+use hookwright_testkit::http::{TestHttpResponse, TestHttpServer};
 
 #[test]
 fn hooks_prompts_requests_answers_and_calls_are_recorded() {
@@ -64,4 +65,87 @@ fn without_prompts_in_logs_no_content_is_in_them() {
     let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "private.txt"})).says("private");
     prompt(&sandbox, "private", &replay, &[]).expect_exit_code(0);
     assert_lacks(&fs::read_to_string(sandbox.sibling_path("telemetry.log")).unwrap(), "private");
+}
+
+/// Starts a collector, and lets a project's sessions send it JSON.
+fn with_collector(sandbox: Sandbox) -> (Sandbox, TestHttpServer) {
+    let collector = TestHttpServer::serve(|_| TestHttpResponse::json(&json!({})));
+    let sandbox = sandbox
+        .env("GEMINI_TELEMETRY_OUTFILE", "")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address)
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
+    (sandbox, collector)
+}
+
+/// Returns the items of one signal that a collector received.
+fn received(collector: &TestHttpServer, path: &str, keys: [&str; 3]) -> Vec<Value> {
+    let bodies = collector.requests_to(path).into_iter().map(|request| request.json()[keys[0]].clone());
+    bodies.flat_map(|body| body[0][keys[1]][0][keys[2]].as_array().unwrap().clone()).collect()
+}
+
+fn spans(collector: &TestHttpServer) -> Vec<Value> {
+    received(collector, "/v1/traces", ["resourceSpans", "scopeSpans", "spans"])
+}
+
+#[test]
+fn a_collector_gets_spans_and_verdicts_within_the_trace_of_the_caller() {
+    let trace = "0af7651916cd43dd8448eb211c80319c";
+    let (sandbox, collector) = with_collector(project(&[("BeforeTool", "", "echo no >&2; exit 2")]));
+    let sandbox = sandbox.env("TRACEPARENT", &format!("00-{trace}-b7ad6b7169203331-01"));
+    let replay = ReplayBuilder::new().calls("read_file", json!({"file_path": "a.txt"})).says("done");
+    prompt(&sandbox, "look", &replay, &[]).expect_exit_code(0);
+    let spans = spans(&collector);
+    let mut names: Vec<&str> = spans.iter().map(|span| span["name"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    let [first, second, ..] = names[..] else { panic!("{names:?}") };
+    assert!(first.starts_with("chat ") && second.starts_with("chat "), "{names:?}");
+    assert_eq!(names[2..], ["execute_tool read_file", "invoke_agent hookwright", "run_hook BeforeTool"]);
+    assert!(spans.iter().all(|span| span["traceId"] == trace));
+    let logs = received(&collector, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
+    let verdict = logs.iter().find(|log| log["eventName"] == "hookwright.verdict").unwrap();
+    let call = spans.iter().find(|span| span["name"] == "execute_tool read_file").unwrap();
+    assert_eq!((&verdict["traceId"], &verdict["spanId"]), (&json!(trace), &call["spanId"]));
+    assert_contains(&verdict["attributes"].to_string(), r#""stringValue":"deny""#);
+}
+
+#[test]
+fn the_spans_of_a_sub_agent_are_within_the_call_that_delegates_to_it() {
+    let allow = "echo '{\"decision\": \"allow\"}'";
+    let (sandbox, collector) = with_collector(project(&[("BeforeTool", "", allow), ("BeforeAgent", "", allow)]));
+    sandbox.write(".gemini/agents/scout.md", "---\nname: scout\ndescription: looks\ntools: ['*']\n---\nLook.\n");
+    sandbox.write("a.txt", "A");
+    let replay = ReplayBuilder::new()
+        .calls("delegate_to_agent", json!({"agent_name": "scout", "objective": "look around"}))
+        .calls("read_file", json!({"file_path": "a.txt"}))
+        .says("my report")
+        .says("done");
+    prompt(&sandbox, "go", &replay, &[]).expect_exit_code(0);
+    let spans = spans(&collector);
+    let path = |span: &Value| {
+        let parent = |span: &&Value| spans.iter().find(|one| one["spanId"] == span["parentSpanId"]);
+        let above = std::iter::successors(Some(span), parent);
+        let names = above.map(|span| span["name"].as_str().unwrap().split(' ').collect::<Vec<_>>());
+        // The model's name is the replay's.
+        names.map(|name| if name[0] == "chat" { "chat".into() } else { name.join(" ") }).collect::<Vec<_>>().join(" < ")
+    };
+    let mut paths: Vec<String> = spans.iter().map(path).collect();
+    paths.sort();
+    let call = "execute_tool delegate_to_agent < invoke_agent hookwright";
+    let scout = format!("invoke_agent scout < {call}");
+    let mut expected = vec![
+        "chat < invoke_agent hookwright".to_owned(),
+        "chat < invoke_agent hookwright".to_owned(),
+        format!("chat < {scout}"),
+        format!("chat < {scout}"),
+        call.to_owned(),
+        format!("execute_tool read_file < {scout}"),
+        "invoke_agent hookwright".to_owned(),
+        scout.clone(),
+        "run_hook BeforeAgent < invoke_agent hookwright".to_owned(),
+        format!("run_hook BeforeAgent < {scout}"),
+        format!("run_hook BeforeTool < {call}"),
+        format!("run_hook BeforeTool < execute_tool read_file < {scout}"),
+    ];
+    expected.sort();
+    assert_eq!(paths, expected);
 }

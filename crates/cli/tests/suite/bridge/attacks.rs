@@ -338,8 +338,7 @@ fn a_second_spelling_of_an_argument_is_a_no_for_guards() {
             "{host} {input}: {run:#?}"
         );
     }
-    let trace =
-        hookwright_testkit::fs::read_to_string(sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl")).unwrap();
+    let trace = sandbox.run(&["agents", "trace", "--json"]).expect_exit_code(0).stdout;
     let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert_eq!(last["known"], "unknown arguments");
     assert_eq!(last["doubt"], "its argument `command` is not known");
@@ -406,8 +405,7 @@ fn a_blocking_hook_of_an_untrusted_folder_is_reported_as_left_out() {
     assert!(answer(&run)["systemMessage"].as_str().unwrap().contains(words), "{run:#?}");
     let run = bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
     assert!(run.stderr.contains(words) && run.code == Some(0), "{run:#?}");
-    let trace =
-        hookwright_testkit::fs::read_to_string(sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl")).unwrap();
+    let trace = sandbox.run(&["agents", "trace", "--json"]).expect_exit_code(0).stdout;
     let last: Value = serde_json::from_str(trace.lines().last().unwrap()).unwrap();
     assert!(last["left_out"][0].as_str().unwrap().contains(words), "{last}");
     assert!(sandbox.run(&["agents", "trace"]).stdout.contains("did not run: hook check"), "{last}");

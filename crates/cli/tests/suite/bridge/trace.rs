@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 use super::{bridge, guarded, shell};
 
 fn lines_of(sandbox: &hookwright_testkit::Sandbox) -> Vec<Value> {
-    let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
-    let text = fs::read_to_string(file).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    let shown = sandbox.run(&["agents", "trace", "--json", "-n", "1000"]).expect_exit_code(0);
+    shown.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -58,7 +57,7 @@ fn the_trace_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let sandbox = guarded("exit 0");
     bridge(&sandbox, &["claude-code"], &shell("claude-code", "PreToolUse", "ls"));
-    let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
+    let file = sandbox.home().join(".gemini/hookwright/journal/00000001.jsonl");
     assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -87,18 +86,24 @@ fn the_trace_is_shown_to_people_and_to_machines() {
     sandbox.run(&["agents", "trace", "--agent", "nobody"]).expect_exit_code(1);
 }
 
-/// A damaged trace is read up to the damage, and cannot control the terminal.
+/// A damaged journal is read around the damage, and cannot control the terminal.
 #[test]
 fn a_damaged_trace_is_read_as_far_as_it_goes() {
     let sandbox = guarded("exit 0");
     bridge(&sandbox, &["codex"], &shell("codex", "PreToolUse", "ls"));
-    let file = sandbox.home().join(".gemini/hookwright/bridge/trace.jsonl");
+    let mut hostile = shell("codex", "PreToolUse", "ls");
+    hostile["tool_name"] = "\u{1b}[2J".into();
+    bridge(&sandbox, &["codex"], &hostile);
+    let file = sandbox.home().join(".gemini/hookwright/journal/00000001.jsonl");
     let mut text = fs::read(&file).unwrap();
-    text.extend_from_slice(b"{\"host\": \n\xff\xfe\n[1]\n7\n{\"host\": \"codex\", \"verdict\": {}, \"hooks\": 3, \"tool\": \"\\u001b[2J\", \"why\": \"a\\nb\"}\n{\"host\"");
+    text.extend_from_slice(
+        b"{\"seq\": \n\xff\xfe\n[1]\n7\n{\"seq\": 9, \"kind\": \"event\", \"verdict\": {}}\n{\"seq\"",
+    );
     std::fs::write(&file, text).unwrap();
     let shown = sandbox.run(&["agents", "trace"]).expect_exit_code(0).stdout;
     assert_eq!(shown.lines().filter(|line| line.contains("codex")).count(), 2, "{shown}");
-    assert!(!shown.contains('\u{1b}') && shown.contains("because: a b"), "{shown:?}");
+    assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    sandbox.run(&["journal", "verify"]).expect_exit_code(1);
 }
 
 #[test]

@@ -15,6 +15,8 @@ fn replay(answers: &[serde_json::Value]) -> String {
 
 fn screen(columns: u16) -> String {
     let sandbox = sandbox().env("NO_COLOR", "1");
+    // The first session would say where the journal is, and that path is different each time.
+    std::fs::create_dir_all(sandbox.home().join(".gemini/hookwright/journal")).unwrap();
     let command = sandbox.script("says.sh", r#"echo '{"systemMessage": "looks fine"}'"#);
     sandbox.user_settings(
         &json!({"hooks": {"BeforeAgent": [{"hooks": [{"type": "command", "name": "scan", "command": command}]}]}}),

@@ -15,7 +15,6 @@ pub(crate) struct HookRun {
     /// The input, if the observers have not been notified of the run's end yet.
     pub(super) unreported_input: Option<HookInput>,
     pub(crate) problems: Vec<RunProblem>,
-    pub(super) is_guard: bool,
     /// Whether the hook is a rule that approves the call; cleared if the call that runs is not within its bounds.
     pub(crate) approves: bool,
     /// The index of the hook in the plan.
@@ -28,7 +27,7 @@ impl HookRun {
     /// Whether a guard denies without giving a response of its own; then no other hook's response is used either.
     pub(crate) fn is_guard_denial(&self) -> bool {
         let answer = &self.report.answer;
-        self.is_guard && answer.decision == Some(Decision::Deny) && answer.llm_response.is_none()
+        self.report.is_guard() && answer.decision == Some(Decision::Deny) && answer.llm_response.is_none()
     }
 
     /// Whether the answer is the hook's own, and not the result of the failure policy.
