@@ -89,7 +89,7 @@ fn hooks_off_hint(agent: Host) -> &'static str {
     }
 }
 
-/// Tools about which agents ask no hook; `write_stdin` and both searches were measured.
+/// Tools about which agents ask no hook; `write_stdin` was measured, the others are from their documentation.
 const UNHOOKED_TOOLS: [(Host, &str, UncoveredReason); 4] = [
     (Host::Codex, "write_stdin", UncoveredReason::NoHookForTool),
     (Host::Codex, "web_search", UncoveredReason::RunByProvider),

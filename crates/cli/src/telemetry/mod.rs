@@ -32,7 +32,7 @@ use file::TelemetryFile;
 use otlp::OtlpCollector;
 use record::{ContentPolicy, FieldValue, TelemetryFields};
 
-pub(crate) use otlp::CollectorOptions;
+pub(crate) use otlp::{CollectorOptions, logs_body, send_logs, verdict_log};
 
 /// Facts about a session that telemetry records.
 #[derive(Clone, Debug, Default)]

@@ -191,3 +191,35 @@ fn bad_input_is_said() {
     sandbox.run(&["journal", "stats"]).expect_exit_code(0);
     sandbox.run(&["journal", "verify"]).expect_exit_code(0);
 }
+
+#[test]
+fn verdicts_are_exported_as_log_records() {
+    let sandbox = guarded();
+    sandbox.run(&["-p", &call("git push origin"), "--approval-mode", "yolo"]).expect_exit_code(0);
+    sandbox.run(&["journal", "export", "verdict=deny", "--otlp", "out.json"]).expect_exit_code(0);
+    let body: Value = serde_json::from_str(&fs::read_to_string(sandbox.project().join("out.json")).unwrap()).unwrap();
+    let record = &body["resourceLogs"][0]["scopeLogs"][0]["logRecords"][0];
+    assert_eq!(record["eventName"], "hookwright.verdict", "{body:#}");
+    let attributes = record["attributes"].to_string();
+    assert!(attributes.contains("hookwright.verdict.decision") && attributes.contains("ask a maintainer"), "{body:#}");
+    let refused = sandbox.run(&["journal", "export", "--otlp", "http://127.0.0.1:9"]).expect_exit_code(1);
+    assert!(refused.stderr.contains("http://127.0.0.1:9"), "{refused:#?}");
+}
+
+#[test]
+fn the_page_holds_the_lines_and_is_private() {
+    let sandbox = guarded();
+    let none = sandbox.run(&["journal", "page"]).expect_exit_code(1);
+    assert!(none.stderr.contains("no line of the journal matches"), "{none:#?}");
+    sandbox.run(&["-p", &call("git push '</script>'"), "--approval-mode", "yolo"]).expect_exit_code(0);
+    let run = sandbox.run(&["journal", "page", "--since", "1d", "-o", "page.html"]).expect_exit_code(0);
+    assert!(run.stdout.trim().ends_with("page.html"), "{run:#?}");
+    let file = sandbox.project().join("page.html");
+    let page = fs::read_to_string(&file).unwrap();
+    assert!(page.contains("ask a maintainer") && !page.contains("push '</script>"), "{page}");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -11,8 +11,10 @@ use std::time::Instant;
 use hookwright_bridge::install::{load_wiring, targets_read_by};
 use hookwright_bridge::{Host, TimeoutPolicy};
 use hookwright_settings::ProcessEnv;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use super::coverage::CoverageRun;
 use super::detection::{self, DetectedAgent};
 use super::explain::{format_seconds, host_compatibility};
 use super::guard_chain::{ChainVerdict, GuardChain, LinkState, LinkStatus};
@@ -108,6 +110,9 @@ fn check_agent(
     notes.extend(duplicate_notes(host, &states, world, &project));
     notes.extend(hook_notes(toolbox, host));
     notes.extend(host.blind_spots().iter().map(|spot| DoctorNote::warning(spot.summary).with_hint(spot.remedy)));
+    let coverage = coverage_notes(host, world);
+    let is_overruled = coverage.iter().any(|note| note.is_overruled);
+    notes.extend(coverage.into_iter().map(|found| found.note));
     if !as_json {
         print_checks(&chain, &notes, live)?;
     }
@@ -130,10 +135,11 @@ fn check_agent(
         false => None,
     };
     let is_tried = trial.as_ref().is_some_and(|trial| trial.get("error").is_none());
-    let passed = match live {
-        true => is_tried && chain.verdict() == ChainVerdict::Yes,
-        false => chain.holds_without_trial(),
-    };
+    let passed = !is_overruled
+        && match live {
+            true => is_tried && chain.verdict() == ChainVerdict::Yes,
+            false => chain.holds_without_trial(),
+        };
     if !as_json {
         let style = match chain.verdict() {
             ChainVerdict::Yes => GOOD,
@@ -242,6 +248,48 @@ fn print_checks(chain: &GuardChain, notes: &[DoctorNote], live: bool) -> anyhow:
         }
     }
     Ok(())
+}
+
+/// What the agent's transcripts of the last day show.
+struct CoverageNote {
+    note: DoctorNote,
+    /// Whether a call ran that a hook had refused.
+    is_overruled: bool,
+}
+
+/// Compares the agent's transcripts of the last day with the journal.
+fn coverage_notes(host: Host, world: &ProcessEnv) -> Vec<CoverageNote> {
+    let now = Timestamp::now();
+    let since = now.checked_sub(SignedDuration::from_hours(24)).unwrap_or(now);
+    let hint = format!("hookwright agents coverage {} --since 1d", host.name());
+    let note = |text: String, is_overruled| CoverageNote {
+        note: DoctorNote::warning(text).with_hint(hint.clone()),
+        is_overruled,
+    };
+    let report = match CoverageRun::compare(&[host], world, since, now) {
+        Ok(run) => run.report,
+        Err(error) => {
+            return vec![note(format!("the transcripts of the last day can't be compared: {error:#}"), false)];
+        }
+    };
+    // Without a journal there is nothing to compare with; an agent without hooks has none.
+    if report.is_journal_empty {
+        return Vec::new();
+    }
+    let mut notes = Vec::new();
+    if !report.overruled.is_empty() {
+        let count = report.overruled.len();
+        notes.push(note(format!("calls of the last day that a hook refused and that ran: {count}"), true));
+    }
+    if !report.uncovered.is_empty() {
+        let count = report.uncovered.len();
+        notes.push(note(format!("calls of the last day that no hook was asked about: {count}"), false));
+    }
+    if !report.problems.is_empty() {
+        let count = report.problems.len();
+        notes.push(note(format!("parts of the last day's transcripts that could not be read: {count}"), false));
+    }
+    notes
 }
 
 /// Notes entries that the user wrote by hand.

@@ -3,10 +3,16 @@
 use std::io::{self, Write};
 
 use anyhow::Context;
+use hookwright_agent::session::proxy_from_env;
+use hookwright_disk::{ExistingFileMode, open_append};
 use hookwright_journal::{Entry, JournalLine, Query, Reader};
-use hookwright_settings::ProcessEnv;
+use hookwright_settings::LoadedConfig;
 
+use crate::telemetry::{CollectorOptions, logs_body, send_logs, verdict_log};
 use crate::{exit, output};
+
+/// The number of records that are sent at once.
+const MAX_BATCH_RECORDS: usize = 500;
 
 const CSV_HEADINGS: &str = "number,time,agent,project,session,turn,call,event,tool,verdict,decided_by,hooks,lost,ms\n";
 
@@ -15,10 +21,10 @@ pub(super) fn run(
     query: &Query,
     csv: bool,
     otlp: Option<&str>,
-    _world: &ProcessEnv,
+    loaded: &LoadedConfig,
 ) -> anyhow::Result<u8> {
     if let Some(target) = otlp {
-        anyhow::bail!("--otlp {target}: not available in this version");
+        return export_otlp(reader, query, target, loaded);
     }
     let mut stdout = io::BufWriter::new(output::stdout());
     if csv {
@@ -38,6 +44,45 @@ pub(super) fn run(
         Some(error) => return Err(error).context("can't print the journal"),
         None => stdout.flush()?,
     }
+    Ok(exit::OK)
+}
+
+/// Writes verdicts as OpenTelemetry log records, to a file or to a collector.
+fn export_otlp(reader: &Reader, query: &Query, target: &str, loaded: &LoadedConfig) -> anyhow::Result<u8> {
+    let env = &loaded.process_env;
+    let options = CollectorOptions::new(env, proxy_from_env(env));
+    let is_address = target.starts_with("http://") || target.starts_with("https://");
+    let mut file = match is_address {
+        true => None,
+        false => {
+            let path = env.cwd.join(target);
+            let file = open_append(&path, ExistingFileMode::Keep);
+            Some(file.with_context(|| format!("{} can't be written", path.display()))?)
+        }
+    };
+    let (mut batch, mut count, mut failure) = (Vec::new(), 0, None);
+    let mut send = |batch: &mut Vec<String>| -> anyhow::Result<()> {
+        let items = std::mem::take(batch);
+        match &mut file {
+            _ if items.is_empty() => Ok(()),
+            Some(file) => Ok(writeln!(file, "{}", logs_body(&options.resource, &items))?),
+            None => send_logs(target, loaded.settings.telemetry.otlp_protocol, &options, &items)
+                .map_err(|error| anyhow::anyhow!("{target}: {error}")),
+        }
+    };
+    reader.for_each(query, |_, line| {
+        if let Some(record) = verdict_log(&line) {
+            batch.push(record);
+            count += 1;
+        }
+        failure = if batch.len() >= MAX_BATCH_RECORDS { send(&mut batch).err() } else { None };
+        failure.is_none()
+    })?;
+    match failure {
+        Some(error) => return Err(error),
+        None => send(&mut batch)?,
+    }
+    output::note(format!("{count} verdicts were written to {target}"))?;
     Ok(exit::OK)
 }
 

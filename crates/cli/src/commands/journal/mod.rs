@@ -39,7 +39,8 @@ pub(crate) fn run(args: &ProjectCommand<JournalCommand>, world: &ProcessEnv) -> 
         JournalCommand::Verify { seal, key, json } => verify::run(&reader, seal.as_deref(), key.as_deref(), *json),
         JournalCommand::Seal { key } => verify::seal(&reader, key.as_deref()),
         JournalCommand::Export { terms, csv, otlp } => {
-            export::run(&reader, &parse_query(terms)?, *csv, otlp.as_deref(), world)
+            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            export::run(&reader, &parse_query(terms)?, *csv, otlp.as_deref(), &loaded)
         }
         JournalCommand::Page(page) => {
             let loaded = LoadedProject::open(&args.place, world)?.loaded;

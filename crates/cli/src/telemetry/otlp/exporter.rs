@@ -268,6 +268,27 @@ struct CollectorClient {
     resource: String,
 }
 
+/// Sends log records to a collector, and waits for its answer.
+///
+/// # Errors
+/// If the address is wrong, or the collector does not accept them.
+pub(crate) fn send_logs(
+    endpoint: &str,
+    protocol: OtlpProtocol,
+    options: &CollectorOptions,
+    items: &[String],
+) -> Result<(), String> {
+    let base = Url::parse(endpoint).map_err(|error| error.to_string())?;
+    let client = CollectorClient {
+        client: http_client(&base, protocol, options)?,
+        protocol,
+        base: endpoint.trim_end_matches('/').to_owned(),
+        resource: wire::resource_json(&options.resource, ""),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| error.to_string())?.block_on(client.post(OtlpSignal::Logs, items))
+}
+
 impl CollectorClient {
     /// Sends one request without retries, since the end of a session does not wait for them.
     async fn post(&self, signal: OtlpSignal, items: &[String]) -> Result<(), String> {

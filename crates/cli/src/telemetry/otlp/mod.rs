@@ -5,6 +5,7 @@
 //! session.
 
 mod exporter;
+mod journal_export;
 mod options;
 mod protobuf;
 mod spans;
@@ -22,6 +23,8 @@ use super::record::{ContentPolicy, TelemetryFields, TelemetryRecord};
 use exporter::{ExportItem, OtlpExporter};
 use spans::{SpanContext, SpanTracker};
 
+pub(crate) use exporter::send_logs;
+pub(crate) use journal_export::{logs_body, verdict_log};
 pub(crate) use options::CollectorOptions;
 
 /// A collector that telemetry is sent to.
