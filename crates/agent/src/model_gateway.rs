@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::{
     BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, LlmResponse, Purpose, SharedJson,
 };
+use hookwright_journal::{Entry, RequestEntry};
 use hookwright_model::{AnyModel, Chunk, Model, ModelError, ModelRequest, Part, PartKind, Provider, ToolChoice};
 use hookwright_settings::Secrets;
 use hookwright_tools::{ToolSet, canonical_name};
@@ -234,6 +235,7 @@ pub(crate) async fn ask_model(
     };
     let (model, duration) = (request.model.clone(), started.elapsed());
     answer.log_outcome(duration);
+    record_request(services, scope, &answer, &request.model, duration);
     let event = match &answer {
         ModelAnswer::Failed(error, _) => {
             AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
@@ -255,6 +257,29 @@ pub(crate) async fn ask_model(
         _ => services.events.send(event),
     }
     answer
+}
+
+/// Puts a request on record, in a session of which an event is on record.
+fn record_request(services: &Services, scope: &TurnScope, answer: &ModelAnswer, model: &str, duration: Duration) {
+    let Some(journal) = services.journal.as_ref().filter(|journal| journal.has_lines()) else { return };
+    let usage = match answer {
+        ModelAnswer::Complete(chunk, _)
+        | ModelAnswer::Stopped(_, chunk)
+        | ModelAnswer::Cancelled(chunk)
+        | ModelAnswer::Loop(_, chunk) => chunk.usage,
+        ModelAnswer::Failed(..) | ModelAnswer::Denied(_) => None,
+    };
+    let entry = RequestEntry {
+        agent: journal.source().agent.clone(),
+        session: services.hooks.session().id.clone(),
+        turn: scope.turn_id.as_deref().map(str::to_owned),
+        model: model.to_owned(),
+        ms: (duration.as_secs_f64() * 1e6).round() / 1e3,
+        tokens_in: usage.map(|usage| usage.prompt),
+        tokens_out: usage.map(|usage| usage.candidates),
+        failed: matches!(answer, ModelAnswer::Failed(..) | ModelAnswer::Denied(_)),
+    };
+    journal.record(Entry::Request(entry), None);
 }
 
 /// Sends the request to the model. No other function calls the model.

@@ -268,6 +268,12 @@ impl Recorder {
         self.record(Entry::Call(call), content);
     }
 
+    /// Whether a line has been written.
+    pub fn has_lines(&self) -> bool {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(*state, RecorderState::Writing { .. })
+    }
+
     /// The agent whose events are recorded.
     pub fn source(&self) -> &EventSource {
         &self.source

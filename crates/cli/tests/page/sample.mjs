@@ -161,7 +161,7 @@ const CALLS = [
   {
     tool: "run_shell_command",
     input: { command: "cat ~/.aws/credentials" },
-    effects: { commands: [["cat", "/home/ada/.aws/credentials"]], reads: ["/home/ada/.aws/credentials"] },
+    effects: { commands: [["cat", "/home/user/.aws/credentials"]], reads: ["/home/user/.aws/credentials"] },
     deny: "no-secrets",
     reason: "the file holds keys",
     lost: true,
@@ -231,7 +231,7 @@ class SampleJournal {
   /** One turn: a prompt, requests, calls and an answer. */
   *turn(start) {
     const host = this.agent();
-    const project = this.pick(["/home/ada/shop", "/home/ada/shop", "/home/ada/billing", "/home/ada/infra"]);
+    const project = this.pick(["/home/user/shop", "/home/user/shop", "/home/user/billing", "/home/user/infra"]);
     const session = `${this.hex(8)}-${this.hex(4)}`;
     const common = {
       agent: host.agent,
@@ -452,7 +452,7 @@ class SampleJournal {
       ms: Math.round((Math.max(...hooks.map((hook) => hook.ms)) + 0.4) * 1000) / 1000,
       content: {
         salt: this.hex(16),
-        input: { tool_name: call.tool, tool_input: call.input, cwd: "/home/ada/shop" },
+        input: { tool_name: call.tool, tool_input: call.input, cwd: "/home/user/shop" },
         effects: { commands: [], reads: [], writes: [], deletes: [], network: [], certain: true, ...call.effects },
         reason: failed ? "the guard no-secrets did not answer in time" : call.reason,
         changes: call.changes,
