@@ -47,7 +47,8 @@ pub(super) fn run(reader: &Reader, seal: Option<&Path>, key: Option<&Path>, as_j
 fn print_summary(report: &VerifyReport, is_ok: bool) -> anyhow::Result<()> {
     let mut stdout = output::stdout();
     let VerifyReport { lines, segments, .. } = report;
-    let about = format!("{lines} lines in {segments} segments");
+    let files = if *segments == 1 { "segment" } else { "segments" };
+    let about = format!("{lines} lines in {segments} {files}");
     match is_ok {
         true => writeln!(stdout, "{} {about}", paint(GOOD, "the journal is as it was written:"))?,
         false => writeln!(stdout, "{} {about}", paint(BAD, "the journal is not as it was written:"))?,
