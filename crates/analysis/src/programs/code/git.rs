@@ -330,7 +330,10 @@ pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access)
 /// A remote: its name, or an address.
 pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
     let Some(text) = word.text().map(str::to_owned) else {
-        return call.interpreter.unsure(Aspect::Network, format!("{} is only known when it runs", word.shown));
+        // It may name a bundle or a repository of this machine.
+        let pushes = call.words.iter().any(|word| word.text() == Some("push"));
+        let aspects = if pushes { Aspects::ALL } else { Aspects::of(&[Aspect::Network, Aspect::Reads]) };
+        return call.interpreter.unsure_program(aspects, format!("{} is only known when it runs", word.shown));
     };
     if text.contains("::") {
         return call.interpreter.unsure_all(format!("{text} runs a program"));
@@ -341,7 +344,7 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
     let host = network::host_of_copy(&text).filter(|_| !is_path);
     if is_path || (host.is_none() && may_be_directory(call, &path)) {
         // The ending may be left out.
-        for name in [path.clone(), format!("{path}.git")] {
+        for name in [path.clone(), format!("{path}.git"), format!("{path}.bundle")] {
             call.touch(Access::Read, &Argument::known(name.as_str()), Depth::Tree);
             if pushes {
                 call.touch(Access::Write, &Argument::known(name), Depth::Tree);
