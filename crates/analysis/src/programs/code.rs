@@ -131,16 +131,12 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.touch(Access::Read, word, spec::Depth::Itself);
             }
         }
-        // `-` is a file of this name, not the output.
-        "file-write" if word.text() == Some("-") => {
-            call.touch(Access::Write, &Argument::known("./-"), spec::Depth::Itself)
-        }
-        "file-write" => call.touch(Access::Write, word, spec::Depth::Itself),
         "zip-archive" => archive::zip(call, word, Access::Write),
         "zip-archive-read" => archive::zip(call, word, Access::Read),
         "gzip-read" => archive::gzip(call, word, Access::Read),
         "gzip-delete" => archive::gzip(call, word, Access::Delete),
         "followed-tree" => archive::followed_tree(call, word),
+        "followed-delete" => archive::followed_delete(call, word),
         "compared" => archive::compared(call, word),
         _ => call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown)),
     }
