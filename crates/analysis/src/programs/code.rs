@@ -7,6 +7,7 @@ pub(crate) mod curl;
 mod environment;
 mod find;
 pub(crate) mod git;
+mod grep_wrapper;
 pub(crate) mod literal_code;
 pub(crate) mod network;
 mod patch;
@@ -36,6 +37,7 @@ const CODE: &[(&str, Code)] = &[
     ("find", find::run),
     ("git-clone", git::clone),
     ("git-push", git::push),
+    ("grep-wrapper", grep_wrapper::run),
     ("make", shell::make),
     ("mlr", runners::mlr),
     ("parallel", runners::parallel),
