@@ -39,6 +39,7 @@ const CODE_ROLES: &[&str] = &[
     "pathspec-delete",
     "git-remote",
     "rev",
+    "rev-or-path",
     "assignment",
     "directory",
     "zip-archive",

@@ -64,6 +64,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
     match role {
         "assignment" => {}
         "rev" => git::revision(call, word),
+        "rev-or-path" => git::revision_or_path(call, word),
         "directory" => match word.text().and_then(|text| call.state.path(text)) {
             Some(path) => call.state.cwd = Some(path.into()),
             None => call.state.cwd = None,

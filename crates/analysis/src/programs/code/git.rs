@@ -314,6 +314,18 @@ pub(super) fn revision(call: &mut Call<'_, '_>, word: &Argument) {
     call.touch(Access::Read, &Argument::known(path), Depth::Itself);
 }
 
+/// A revision, or a path of which git looks whether it has changed.
+pub(super) fn revision_or_path(call: &mut Call<'_, '_>, word: &Argument) {
+    let disk = call.interpreter.environment.disk;
+    let is_path = word.text().is_none_or(|text| {
+        let is_there = call.state.path(text).is_none_or(|path| disk.kind(&path).is_some());
+        !text.is_empty() && (is_there || call.interpreter.may_have_made(text) || text.contains(['*', '?', '[']))
+    });
+    if is_path {
+        pathspec(call, word, Access::Read);
+    }
+}
+
 /// A path of git's: `:(…)` and patterns stand for more than one.
 pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     match word.text() {
