@@ -319,7 +319,9 @@ pub(super) fn revision_or_path(call: &mut Call<'_, '_>, word: &Argument) {
     let disk = call.interpreter.environment.disk;
     let is_path = word.text().is_none_or(|text| {
         let is_there = call.state.path(text).is_none_or(|path| disk.kind(&path).is_some());
-        !text.is_empty() && (is_there || call.interpreter.may_have_made(text) || text.contains(['*', '?', '[']))
+        let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
+        let may_be_path = is_there || call.interpreter.may_have_made(name);
+        !text.is_empty() && (may_be_path || text.starts_with(":(") || text.contains(['*', '?', '[']))
     });
     if is_path {
         pathspec(call, word, Access::Read);
