@@ -185,7 +185,8 @@ impl<'c, 'a> Call<'c, 'a> {
         });
         let is_several = |word: Option<&Argument>| word.is_some_and(|word| word.many);
         let shifts = match self.body.code.as_deref() {
-            None => false,
+            // `find` takes any number of paths, and looks itself at what may be none.
+            None | Some("find") => false,
             // All but the last are sources.
             Some("copy") => is_several(operands.last()),
             Some("git-clone" | "patch") => true,
