@@ -363,7 +363,7 @@ impl<'c, 'a> Call<'c, 'a> {
     /// Reads `-`: the program's input, or a file of this name where there is one.
     pub(crate) fn read_dash(&mut self, depth: Depth) {
         let disk = self.interpreter.environment.disk;
-        let is_there = self.state.path("-").is_some_and(|path| disk.kind(&path).is_some());
+        let is_there = self.state.path("-").is_none_or(|path| disk.kind(&path).is_some());
         if is_there || self.interpreter.may_have_made("-") {
             self.touch(Access::Read, &Argument::known("-"), depth);
         }
