@@ -39,6 +39,7 @@ const CODE_ROLES: &[&str] = &[
     "pathspec-delete",
     "git-remote",
     "rev",
+    "rev-or-path",
     "assignment",
     "directory",
     "zip-archive",
@@ -48,7 +49,7 @@ const CODE_ROLES: &[&str] = &[
     "followed-tree",
     "compared",
     "charset",
-    "file-write",
+    "followed-delete",
 ];
 
 /// Compiles files, given as names and texts.
@@ -412,6 +413,7 @@ fn role(text: &str) -> Result<Role> {
         "read-tree" => Role::Path(Read, Depth::Tree),
         "write" => Role::Path(Write, Depth::Itself),
         "write-tree" => Role::Path(Write, Depth::Tree),
+        "output" => Role::Output,
         "delete" => Role::Path(Delete, Depth::Itself),
         "delete-tree" => Role::Path(Delete, Depth::Tree),
         "url" => Role::Url,

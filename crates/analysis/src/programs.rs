@@ -141,12 +141,18 @@ impl Body {
         {
             return Aspects::ALL;
         }
-        operands.flat_map(|operand| &operand.roles).fold(Aspects::NONE, |all, role| match role {
-            Role::Text => all,
-            Role::Path(access, _) => all.and((*access).into()),
-            Role::Process => all.and(spec::Aspect::Processes.into()),
-            Role::Url | Role::Host => all.and(Aspects::of(&[spec::Aspect::Network, spec::Aspect::Reads])),
-            _ => Aspects::ALL,
-        })
+        aspects_of_operands(operands)
     }
+}
+
+/// What words that are not known could do as operands of these roles.
+pub(crate) fn aspects_of_operands<'o>(operands: impl IntoIterator<Item = &'o spec::Operand>) -> Aspects {
+    operands.into_iter().flat_map(|operand| &operand.roles).fold(Aspects::NONE, |all, role| match role {
+        Role::Text => all,
+        Role::Path(access, _) => all.and((*access).into()),
+        Role::Output => all.and(spec::Aspect::Writes.into()),
+        Role::Process => all.and(spec::Aspect::Processes.into()),
+        Role::Url | Role::Host => all.and(Aspects::of(&[spec::Aspect::Network, spec::Aspect::Reads])),
+        _ => Aspects::ALL,
+    })
 }

@@ -175,6 +175,11 @@ impl Interpreter<'_> {
         self.made.contains(name)
     }
 
+    /// Whether the script makes a file of this name, or one whose name is not known.
+    pub(crate) fn may_have_made(&self, name: &str) -> bool {
+        self.made_unknown || self.made.contains(name) || !self.filled.is_empty()
+    }
+
     /// Whether the script makes anything in a directory of this name.
     pub(crate) fn made_below(&self, name: &str) -> bool {
         self.made.contains(name) || self.made_directories.contains(name)

@@ -4,7 +4,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::arguments::{self, Command, Parsed};
-use super::spec::{Access, Aspect, Body, Count, Depth, Effect, Operand, Program, RepositoryChange, Role, Verb};
+use super::aspects_of_operands;
+use super::spec::{
+    Access, Aspect, Body, Condition, Count, Depth, Effect, Operand, Program, RepositoryChange, Role, Verb,
+};
 use super::{code, credentials};
 use crate::interpreter::{FlowSource, Interpreter, Io, Lookup};
 use crate::observer::{Aspects, Fact};
@@ -138,14 +141,10 @@ impl<'c, 'a> Call<'c, 'a> {
             return;
         }
         if let Some(word) = self.parsed.unclear.take() {
-            let aspects = self.body.aspects_of_words();
-            if aspects != Aspects::NONE {
-                let reason = format!("{word} is only known when it runs, and may be any word of {}", self.name);
-                match self.program.runs_others() {
-                    true => self.interpreter.unsure(aspects, reason),
-                    false => self.interpreter.unsure_program(aspects, reason),
-                }
-            }
+            self.unsure_words(self.body.aspects_of_words(), &word);
+        }
+        if let Some(word) = self.shifted_word() {
+            self.unsure_words(self.body.aspects_of_words(), &word);
         }
         if self.parsed.options.iter().any(|given| given.spec.file_value) {
             let names_file = |word: &Argument| {
@@ -160,6 +159,41 @@ impl<'c, 'a> Call<'c, 'a> {
             }
         }
         self.options();
+    }
+
+    /// A word is one of an unknown number, so those behind it have unknown places.
+    fn unsure_words(&mut self, aspects: Aspects, word: &str) {
+        if aspects == Aspects::NONE {
+            return;
+        }
+        let reason = format!("{word} is only known when it runs, and may be any word of {}", self.name);
+        match self.program.runs_others() {
+            true => self.interpreter.unsure(aspects, reason),
+            false => self.interpreter.unsure_program(aspects, reason),
+        }
+    }
+
+    /// An operand that stands for several words where their number decides what the call does.
+    ///
+    /// The roles of a program file are checked where they are given out.
+    fn shifted_word(&self) -> Option<String> {
+        let operands = &self.parsed.operands;
+        let several = operands.iter().find(|word| word.many)?;
+        let counts = self.body.cases.iter().flat_map(|case| &case.conditions).any(|condition| match condition {
+            Condition::OperandsOver(number) | Condition::OperandsUpTo(number) => *number >= operands.len(),
+            Condition::Mode(_) | Condition::NotMode(_) => false,
+        });
+        let is_several = |word: Option<&Argument>| word.is_some_and(|word| word.many);
+        let shifts = match self.body.code.as_deref() {
+            // `find` takes any number of paths, and looks itself at what may be none.
+            None | Some("find") => false,
+            // All but the last are sources.
+            Some("copy") => is_several(operands.last()),
+            Some("git-clone" | "patch") => true,
+            // The first is a program, a pattern or a host.
+            Some(_) => is_several(operands.first()),
+        };
+        (counts || shifts).then(|| several.shown.to_string())
     }
 
     /// What the options do, and what their values are.
@@ -248,15 +282,11 @@ impl<'c, 'a> Call<'c, 'a> {
                 Count::One | Count::Optional => usize::from(!left.is_empty()),
             };
             let (now, rest) = left.split_at(count);
-            for word in now {
-                // Programs whose operands are all written take `-` for a file of this name, not for their output.
-                let writes = matches!(operand.count, Count::Any | Count::Some)
-                    && operand.roles.iter().any(|role| matches!(role, Role::Path(Access::Write, _)));
-                match writes && word.text() == Some("-") {
-                    true => self.touch(Access::Write, &Argument::known("./-"), Depth::Itself),
-                    false => self.roles(&operand.roles, word),
-                }
+            let is_one = matches!(operand.count, Count::One | Count::Optional);
+            if let Some(word) = now.iter().find(|word| is_one && word.many) {
+                self.unsure_words(aspects_of_operands(roles), &word.shown);
             }
+            now.iter().for_each(|word| self.roles(&operand.roles, word));
             left = rest;
         }
         if let Some(word) = left.first() {
@@ -283,12 +313,10 @@ impl<'c, 'a> Call<'c, 'a> {
         let Some(word) = words.first() else { return };
         match role {
             Role::Text => {}
-            // `-` is the program's input or output.
-            Role::Path(access, depth) => {
-                if !(word.text() == Some("-") && *access != Access::Delete) {
-                    self.touch(*access, word, *depth);
-                }
-            }
+            Role::Path(Access::Read, depth) if word.text() == Some("-") => self.read_dash(*depth),
+            Role::Path(access, depth) => self.touch(*access, word, *depth),
+            Role::Output if word.text() == Some("-") => {}
+            Role::Output => self.touch(Access::Write, word, Depth::Itself),
             Role::Url => code::network::url(self, word),
             Role::Host => code::network::host(self, word),
             Role::Remote => code::network::remote(self, word, Access::Read),
@@ -330,6 +358,15 @@ impl<'c, 'a> Call<'c, 'a> {
             format!("{}: {reason}", self.name)
         };
         self.interpreter.unsure_all(reason);
+    }
+
+    /// Reads `-`: the program's input, or a file of this name where there is one.
+    pub(crate) fn read_dash(&mut self, depth: Depth) {
+        let disk = self.interpreter.environment.disk;
+        let is_there = self.state.path("-").is_none_or(|path| disk.kind(&path).is_some());
+        if is_there || self.interpreter.may_have_made("-") {
+            self.touch(Access::Read, &Argument::known("-"), depth);
+        }
     }
 
     pub(crate) fn touch(&mut self, access: Access, word: &Argument, depth: Depth) {
@@ -446,6 +483,7 @@ pub(crate) fn shown(words: &[Argument]) -> String {
 fn changes_files(role: &Role) -> bool {
     match role {
         Role::Path(access, _) => *access != Access::Read,
+        Role::Output => true,
         Role::Named(name) => name.ends_with("-write") || name.ends_with("-delete"),
         _ => false,
     }

@@ -7,6 +7,7 @@ pub(crate) mod curl;
 mod environment;
 mod find;
 pub(crate) mod git;
+mod grep_wrapper;
 pub(crate) mod literal_code;
 pub(crate) mod network;
 mod patch;
@@ -36,6 +37,7 @@ const CODE: &[(&str, Code)] = &[
     ("find", find::run),
     ("git-clone", git::clone),
     ("git-push", git::push),
+    ("grep-wrapper", grep_wrapper::run),
     ("make", shell::make),
     ("mlr", runners::mlr),
     ("parallel", runners::parallel),
@@ -62,6 +64,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
     match role {
         "assignment" => {}
         "rev" => git::revision(call, word),
+        "rev-or-path" => git::revision_or_path(call, word),
         "directory" => match word.text().and_then(|text| call.state.path(text)) {
             Some(path) => call.state.cwd = Some(path.into()),
             None => call.state.cwd = None,
@@ -131,16 +134,12 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.touch(Access::Read, word, spec::Depth::Itself);
             }
         }
-        // `-` is a file of this name, not the output.
-        "file-write" if word.text() == Some("-") => {
-            call.touch(Access::Write, &Argument::known("./-"), spec::Depth::Itself)
-        }
-        "file-write" => call.touch(Access::Write, word, spec::Depth::Itself),
         "zip-archive" => archive::zip(call, word, Access::Write),
         "zip-archive-read" => archive::zip(call, word, Access::Read),
         "gzip-read" => archive::gzip(call, word, Access::Read),
         "gzip-delete" => archive::gzip(call, word, Access::Delete),
         "followed-tree" => archive::followed_tree(call, word),
+        "followed-delete" => archive::followed_delete(call, word),
         "compared" => archive::compared(call, word),
         _ => call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown)),
     }

@@ -197,6 +197,9 @@ pub enum Role {
     Text,
     #[serde(rename = "p")]
     Path(Access, Depth),
+    /// A file that is written; `-` is the program's output.
+    #[serde(rename = "w")]
+    Output,
     #[serde(rename = "u")]
     Url,
     #[serde(rename = "h")]

@@ -58,7 +58,7 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
     if own_file && !command.contains(&name) {
         return None;
     }
-    if event.program == "zip" && event.kind == EventKind::Write && is_temporary_archive(&event.path) {
+    if event.program == "zip" && event.kind == EventKind::Write && is_temporary_archive(&event.path, told) {
         return None;
     }
     let (aspect, list, shown) = match event.kind {
@@ -84,10 +84,11 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
     (checks(aspect) && !covers(list, event)).then_some(shown)
 }
 
-/// Whether zip writes its archive to this file before it renames it, which it does not where a broken pipe ends it.
-fn is_temporary_archive(path: &Path) -> bool {
+/// Whether zip writes an archive that is told to this file before it renames it, which it does not where a broken pipe ends it.
+fn is_temporary_archive(path: &Path, told: &Effects) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.len() == 8 && name.starts_with("zi") && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    let is_beside = told.writes.iter().any(|written| written.path.parent() == path.parent());
+    is_beside && name.len() == 8 && name.starts_with("zi") && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn in_repository(path: &Path) -> bool {

@@ -356,11 +356,7 @@ impl Replay<'_> {
         }
         let program = self.actor(pid).1;
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        // git looks whether files that it drops from the index have changed.
-        let drops = |state: &ProcessState| {
-            state.program == "git" && ["\"rm\"", "\"reset\""].iter().any(|word| state.words.contains(word))
-        };
-        let is_named = self.processes.get(&pid).is_some_and(|state| state.words.contains(&name) && !drops(state));
+        let is_named = self.processes.get(&pid).is_some_and(|state| state.words.contains(&name));
         self.events.push(Event {
             kind,
             path: path.to_owned(),

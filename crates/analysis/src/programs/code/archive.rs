@@ -152,12 +152,29 @@ pub(super) fn gzip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
 /// A tree that is read with what its links lead to.
 pub(super) fn followed_tree(call: &mut Call<'_, '_>, word: &Argument) {
     if word.text() == Some("-") {
-        return;
+        return call.read_dash(Depth::Tree);
     }
     call.touch(Access::Read, word, Depth::Tree);
     let stays = call.parsed.has("--no-dereference") || call.parsed.has("--symlinks");
     if let Some(path) = word.text().and_then(|text| call.state.path(text)).filter(|_| !stays) {
         call.follow_links(&path);
+    }
+}
+
+/// A tree that is deleted with what its links lead to.
+pub(super) fn followed_delete(call: &mut Call<'_, '_>, word: &Argument) {
+    if word.text() == Some("-") {
+        return;
+    }
+    call.touch(Access::Delete, word, Depth::Tree);
+    let path = word.text().and_then(|text| call.state.path(text));
+    let Some(path) = path.filter(|_| !call.parsed.has("--symlinks")) else { return };
+    if call.interpreter.may_hold_links(&path) {
+        call.interpreter.unsure(Access::Delete, format!("{} deletes what links lead to", call.name));
+    }
+    let target = paths::physical(call.interpreter.environment.disk, &path);
+    if target != paths::normalized(&path) {
+        call.interpreter.touch_path(Access::Delete, &target, Depth::Tree);
     }
 }
 

@@ -314,6 +314,20 @@ pub(super) fn revision(call: &mut Call<'_, '_>, word: &Argument) {
     call.touch(Access::Read, &Argument::known(path), Depth::Itself);
 }
 
+/// A revision, or a path of which git looks whether it has changed.
+pub(super) fn revision_or_path(call: &mut Call<'_, '_>, word: &Argument) {
+    let disk = call.interpreter.environment.disk;
+    let is_path = word.text().is_none_or(|text| {
+        let is_there = call.state.path(text).is_none_or(|path| disk.kind(&path).is_some());
+        let name = text.trim_end_matches('/').rsplit('/').next().unwrap_or(text);
+        let may_be_path = is_there || call.interpreter.may_have_made(name);
+        !text.is_empty() && (may_be_path || text.starts_with(":(") || text.contains(['*', '?', '[']))
+    });
+    if is_path {
+        pathspec(call, word, Access::Read);
+    }
+}
+
 /// A path of git's: `:(…)` and patterns stand for more than one.
 pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     match word.text() {
@@ -330,7 +344,10 @@ pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access)
 /// A remote: its name, or an address.
 pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
     let Some(text) = word.text().map(str::to_owned) else {
-        return call.interpreter.unsure(Aspect::Network, format!("{} is only known when it runs", word.shown));
+        // It may name a bundle or a repository of this machine.
+        let pushes = call.words.iter().any(|word| word.text() == Some("push"));
+        let aspects = if pushes { Aspects::ALL } else { Aspects::of(&[Aspect::Network, Aspect::Reads]) };
+        return call.interpreter.unsure_program(aspects, format!("{} is only known when it runs", word.shown));
     };
     if text.contains("::") {
         return call.interpreter.unsure_all(format!("{text} runs a program"));
@@ -341,7 +358,7 @@ pub(super) fn remote(call: &mut Call<'_, '_>, word: &Argument) {
     let host = network::host_of_copy(&text).filter(|_| !is_path);
     if is_path || (host.is_none() && may_be_directory(call, &path)) {
         // The ending may be left out.
-        for name in [path.clone(), format!("{path}.git")] {
+        for name in [path.clone(), format!("{path}.git"), format!("{path}.bundle")] {
             call.touch(Access::Read, &Argument::known(name.as_str()), Depth::Tree);
             if pushes {
                 call.touch(Access::Write, &Argument::known(name), Depth::Tree);

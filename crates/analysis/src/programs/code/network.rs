@@ -122,7 +122,7 @@ pub(crate) fn host(call: &mut Call<'_, '_>, word: &Argument) {
 /// `host:path`, or a path of this machine.
 pub(crate) fn remote(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     match word.text() {
-        Some("-") => {}
+        Some("-") => call.read_dash(Depth::Itself),
         Some(text) if text.contains(':') => match host_of_copy(text) {
             Some(host) => call.interpreter.contact(&host),
             None => call.touch(access, word, Depth::Tree),
@@ -142,7 +142,7 @@ pub(crate) fn remote(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
 /// An address, or a file or directory of this machine; `-` is the input.
 pub(crate) fn remote_or_file(call: &mut Call<'_, '_>, word: &Argument) {
     match word.text() {
-        Some("-") => {}
+        Some("-") => call.read_dash(Depth::Itself),
         Some(text) if text.contains("://") => url(call, word),
         _ => call.touch(Access::Read, word, Depth::Tree),
     }

@@ -20,7 +20,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     if in_place && suffix.contains(['*', '/']) {
         call.interpreter.unsure(Aspect::Writes, "sed keeps a copy of the file elsewhere");
     }
-    for file in operands.iter().filter(|file| file.text() != Some("-")) {
+    for file in &operands {
+        // Only in place is it a file of this name for sure.
+        if !in_place && file.text() == Some("-") {
+            call.read_dash(Depth::Itself);
+            continue;
+        }
         // BSD's sed has the ending of copies in a word of its own, which may be empty.
         if in_place && file.text() == Some("") {
             continue;
