@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_hooks::{Answer, EventReport, Hook, MatchReason, MergedAnswer, Observer, RunReport};
+use hookwright_hooks::{Answer, EventKind, EventReport, Hook, MatchReason, MergedAnswer, Observer, RunReport};
 use hookwright_settings::{LoadedConfig, Secrets};
 use serde_json::{Map, Value};
 
@@ -25,6 +25,10 @@ const MAX_WAITING_LINES: usize = 4096;
 const MAX_LINES_WAITED_FOR: usize = 8;
 /// How long the end of a session waits for the last lines.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The size of a model request from which it is not recorded.
+const MAX_REQUEST_BYTES: usize = 256 << 10;
+/// The size of an input from which it is not recorded.
+const MAX_INPUT_BYTES: usize = 1 << 20;
 /// The characters of a hook's output that are kept.
 const MAX_OUTPUT_CHARS: usize = 16 << 10;
 
@@ -51,13 +55,13 @@ pub fn merged_verdict(merged: &MergedAnswer) -> Verdict {
 
 /// Builds the entry and the content of an event.
 pub fn event_entry(report: &EventReport<'_>, source: &EventSource) -> (EventEntry, Option<Map<String, Value>>) {
-    let input: Map<String, Value> = serde_json::from_str(&report.input.to_json()).unwrap_or_default();
+    let (input, is_too_large) = recorded_input(report);
     let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
     let merged = &report.merged;
     let verdict = merged_verdict(merged);
     let profiles = merged.confinements.iter().chain(&merged.enforced);
     let decided_by = if merged.decided_by.is_empty() { &merged.approved_by } else { &merged.decided_by };
-    let withheld = withheld_reason(report);
+    let withheld = withheld_reason(report).or(is_too_large.then_some("the input is too large"));
     let entry = EventEntry {
         agent: source.agent.clone(),
         agent_version: source.version.clone(),
@@ -84,6 +88,17 @@ pub fn event_entry(report: &EventReport<'_>, source: &EventSource) -> (EventEntr
         ..EventEntry::default()
     };
     (entry, withheld.is_none().then(|| event_content(input, &report.merged.answer, report.runs)))
+}
+
+/// Returns the input as far as it is recorded, and whether it is too large for a record.
+fn recorded_input(report: &EventReport<'_>) -> (Map<String, Value>, bool) {
+    // Every piece of an answer comes with the whole request, which is on record with the event before it.
+    let max_shared_bytes = if report.kind == EventKind::AfterModel { 0 } else { MAX_REQUEST_BYTES };
+    let text = report.input.to_record_json(max_shared_bytes);
+    match text.len() > MAX_INPUT_BYTES {
+        true => (Map::new(), true),
+        false => (serde_json::from_str(&text).unwrap_or_default(), false),
+    }
 }
 
 fn withheld_reason(report: &EventReport<'_>) -> Option<&'static str> {

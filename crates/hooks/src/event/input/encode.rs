@@ -168,6 +168,21 @@ impl HookInput {
         whole.to_owned()
     }
 
+    /// The text for records: a shared field that is larger than this is replaced by its size, and a growing text is left
+    /// out, because both would be repeated for every piece of an answer.
+    pub fn to_record_json(&self, max_shared_bytes: usize) -> String {
+        let (Some(layout), [head, shared, rest, growing @ ..]) = (self.layout, self.pieces.as_slice()) else {
+            return self.to_json();
+        };
+        let size = format!(r#"{{"omitted":"too large","bytes":{}}}"#, shared.len());
+        let shared = if shared.len() <= max_shared_bytes { shared.as_ref() } else { size.as_bytes() };
+        let end = match layout.growing_field {
+            Some(_) => growing.last().map(Bytes::as_ref).unwrap_or_default(),
+            None => &[],
+        };
+        String::from_utf8_lossy(&[head.as_ref(), shared, rest.as_ref(), end].concat()).into_owned()
+    }
+
     /// The whole text in one string, for logs and for hooks that are functions.
     pub fn to_json(&self) -> String {
         String::from_utf8_lossy(&self.pieces.concat()).into_owned()
@@ -237,6 +252,11 @@ mod tests {
         let input = HookInput::encode(&event, None, &session(), &context).unwrap();
         let value: Map<String, Value> = serde_json::from_str(&input.to_json()).unwrap();
         assert_eq!(value["full_content"], "one \"\u{1F600}\n");
+        let recorded: Map<String, Value> = serde_json::from_str(&input.to_record_json(0)).unwrap();
+        assert_eq!((&recorded["full_content"], &recorded["content"]), (&"".into(), &"x".into()));
+        assert_eq!(recorded["llm_request"]["omitted"], "too large");
+        let whole: Map<String, Value> = serde_json::from_str(&input.to_record_json(1 << 20)).unwrap();
+        assert_eq!(whole["llm_request"], value["llm_request"]);
         let keys: Vec<_> = value.keys().map(String::as_str).collect();
         assert_eq!(keys[5..], ["turn_id", "llm_request", "llm_response", "purpose", "content", "full_content"]);
     }
