@@ -11,6 +11,7 @@ use hookwright_settings::Secrets;
 use serde_json::{Map, Value, json};
 
 use crate::chain::Digest;
+use crate::entry::EventEntry;
 
 /// How much of an event's content the journal keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +73,18 @@ impl Redactor {
             return Some(text);
         }
         Some(json!({"omitted": "too large", "bytes": text.len()}).to_string())
+    }
+
+    /// Removes secrets from the names of hooks, which are whole commands where a hook has no name.
+    pub(crate) fn redact_names(&self, event: &mut EventEntry) {
+        if self.level == ContentLevel::Full {
+            return;
+        }
+        let hooks = event.hooks.iter_mut().map(|hook| &mut hook.hook);
+        let texts = hooks.chain(&mut event.decided_by).chain(&mut event.left_out).chain(&mut event.doubt);
+        for text in texts.filter(|text| text.contains(char::is_whitespace)) {
+            *text = self.secrets.hide(text);
+        }
     }
 
     fn redact(&self, value: &mut Value) {

@@ -359,8 +359,11 @@ pub(crate) fn append(
     content: Option<Map<String, Value>>,
 ) -> Result<u64, JournalError> {
     let dir = journal.dir().to_owned();
-    if let (Entry::Event(event), ContentLevel::None) = (&mut entry, redactor.level) {
-        event.withheld.get_or_insert_with(|| "journal.content is none".to_owned());
+    if let Entry::Event(event) = &mut entry {
+        redactor.redact_names(event);
+        if redactor.level == ContentLevel::None {
+            event.withheld.get_or_insert_with(|| "journal.content is none".to_owned());
+        }
     }
     let content = content.and_then(|content| redactor.encode(&dir, content));
     journal.append(&entry, content.as_deref())

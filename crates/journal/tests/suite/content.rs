@@ -1,6 +1,6 @@
 //! What the content of a line holds.
 
-use hookwright_journal::{ContentLevel, Verdict};
+use hookwright_journal::{ContentLevel, Entry, Verdict};
 use serde_json::{Value, json};
 
 use super::fixture::{JournalFixture, event, input, redactor};
@@ -39,6 +39,20 @@ fn a_value_with_a_secret_name_is_left_out() {
     let number = journal.append_with_content(&redactor, event("codex", Verdict::Pass), Some(content)).unwrap();
     let text = fixture.reader().line(number).unwrap().unwrap().content.unwrap().to_string();
     assert!(!text.contains("hunter2") && text.contains("a.txt"), "{text}");
+}
+
+#[test]
+fn a_hook_without_a_name_is_recorded_without_the_secrets_of_its_command() {
+    let fixture = JournalFixture::new();
+    let mut journal = fixture.open();
+    let Entry::Event(mut entry) = event("codex", Verdict::Deny) else { panic!() };
+    let command = "check --token=hunter2-hunter2 --fast".to_owned();
+    (entry.hooks[0].hook, entry.decided_by) = (command.clone(), vec![command]);
+    let number = journal.append_with_content(&redactor(ContentLevel::Redacted), Entry::Event(entry), None).unwrap();
+    let line = fixture.reader().line(number).unwrap().unwrap();
+    let line = line.event().unwrap();
+    assert!(!line.hooks[0].hook.contains("hunter2") && line.hooks[0].hook.contains("--fast"), "{line:?}");
+    assert_eq!(line.decided_by[0], line.hooks[0].hook);
 }
 
 #[test]
