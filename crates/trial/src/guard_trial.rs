@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -68,34 +69,43 @@ pub async fn run_guard_trial(wanted: GuardTrial<'_>) -> Result<Vec<GuardObservat
     sandbox.prepare_trial_bridge(agent, driver, &server.url(), live.hookwright, bounds).await?;
     let record = sandbox.root().join(RECORD_FILE);
     write_wrapper(&sandbox, &wanted, &record)?;
-    let read_decisions = || -> Vec<Value> {
-        let text = hookwright_disk::read_text(&record, MAX_RECORD_BYTES).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-    };
-    let mut seen: Vec<GuardObservation> = Vec::new();
-    let mut counted = 0;
-    let mut observe = |answered: bool| {
-        let decisions = read_decisions().split_off(counted);
-        counted += decisions.len();
-        GuardObservation { answered, decisions }
-    };
+    let answers = observe_decisions(&server, &record);
     let options = AgentRunOptions { trusts_hooks: true, stop_after_answers: Some(wanted.calls.len()) };
-    let agents_run = run::run_agent(live.program, driver, &sandbox, &server, bounds, options, || ());
-    let mut agents_run = std::pin::pin!(agents_run);
-    let ended = loop {
-        tokio::select! {
-            biased;
-            () = server.wait_answered(seen.len() + 1), if seen.len() < wanted.calls.len() => seen.push(observe(true)),
-            ended = &mut agents_run => break ended,
-        }
-    };
-    ended?;
-    // The agent may have ended right after its last answer.
-    while seen.len() < wanted.calls.len() {
-        let is_answered = server.progress().1 > seen.len();
-        seen.push(observe(is_answered));
+    run::run_agent(live.program, driver, &sandbox, &server, bounds, options, || ()).await?;
+    let ends = answers.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok(split_by_call(read_decisions(&record), &ends, wanted.calls.len()))
+}
+
+/// Returns the number of decisions on record when each call was answered. The agent makes no further call before that
+/// number is taken.
+fn observe_decisions(server: &MockModelServer, record: &Path) -> Arc<Mutex<Vec<usize>>> {
+    let answers: Arc<Mutex<Vec<usize>>> = Arc::default();
+    let (counts, record) = (answers.clone(), record.to_owned());
+    server.observe_answers(Box::new(move |answered| {
+        let count = read_decisions(&record).len();
+        counts.lock().unwrap_or_else(PoisonError::into_inner).resize(answered, count);
+    }));
+    answers
+}
+
+fn read_decisions(record: &Path) -> Vec<Value> {
+    let text = hookwright_disk::read_text(record, MAX_RECORD_BYTES).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Returns the decisions about each call. `ends` has the number of decisions when each call was answered; decisions after
+/// the last answer belong to the first call without one.
+fn split_by_call(mut decisions: Vec<Value>, ends: &[usize], calls: usize) -> Vec<GuardObservation> {
+    let mut seen = Vec::new();
+    let mut taken = 0;
+    for call in 0..calls {
+        let end = ends.get(call).copied();
+        let count = end.map_or(decisions.len(), |end| end.saturating_sub(taken)).min(decisions.len());
+        let rest = decisions.split_off(count);
+        taken += decisions.len();
+        seen.push(GuardObservation { answered: end.is_some(), decisions: std::mem::replace(&mut decisions, rest) });
     }
-    Ok(seen)
+    seen
 }
 
 /// Puts a script in place of the program that the entries call: it calls Hookwright with the user's own settings.
@@ -124,4 +134,24 @@ fn write_wrapper(sandbox: &TrialSandbox, wanted: &GuardTrial<'_>, record: &Path)
 
 fn shell_quote(text: &OsStr) -> String {
     format!("'{}'", text.to_string_lossy().replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(decisions: usize, ends: &[usize], calls: usize) -> Vec<(bool, usize)> {
+        let decisions = (0..decisions).map(Value::from).collect();
+        split_by_call(decisions, ends, calls).iter().map(|one| (one.answered, one.decisions.len())).collect()
+    }
+
+    #[test]
+    fn decisions_belong_to_the_call_that_was_answered_after_them() {
+        assert_eq!(split(2, &[1, 2], 2), [(true, 1), (true, 1)]);
+        assert_eq!(split(3, &[2, 3], 2), [(true, 2), (true, 1)]);
+        assert_eq!(split(2, &[1, 1, 2], 3), [(true, 1), (true, 0), (true, 1)]);
+        // The agent ended before it answered.
+        assert_eq!(split(2, &[1], 3), [(true, 1), (false, 1), (false, 0)]);
+        assert_eq!(split(0, &[], 2), [(false, 0), (false, 0)]);
+    }
 }

@@ -40,7 +40,11 @@ struct MockModelState {
     answered: watch::Sender<usize>,
     /// How many actions the agent has been sent.
     requested: AtomicUsize,
+    on_answer: Mutex<Option<AnswerObserver>>,
 }
+
+/// Is called with the number of answered actions, before the agent gets the next one.
+pub type AnswerObserver = Box<dyn Fn(usize) + Send>;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -66,6 +70,7 @@ impl MockModelServer {
             requests: Mutex::default(),
             answered: watch::Sender::new(0),
             requested: AtomicUsize::new(0),
+            on_answer: Mutex::default(),
         };
         let session = Arc::new(session);
         let serving = tokio::spawn(serve(listener, session.clone())).abort_handle();
@@ -92,6 +97,12 @@ impl MockModelServer {
         let mut answered = self.session.answered.subscribe();
         // The channel cannot close while the server exists.
         let _ = answered.wait_for(|count| *count >= actions).await;
+    }
+
+    /// Has a function called whenever an action has been answered. The agent waits for the next one meanwhile, so that
+    /// what is seen then belongs to the actions so far.
+    pub fn observe_answers(&self, observer: AnswerObserver) {
+        *self.session.on_answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(observer);
     }
 
     /// Returns how many actions the agent has been sent, and how many it has answered.
@@ -134,6 +145,11 @@ async fn serve_connection(mut stream: TcpStream, session: Arc<MockModelState>) {
     });
     if wished {
         session.requested.fetch_max(results + 1, Ordering::Relaxed);
+    }
+    if results > *session.answered.borrow()
+        && let Some(observe) = &*session.on_answer.lock().unwrap_or_else(PoisonError::into_inner)
+    {
+        observe(results);
     }
     session.answered.send_if_modified(|count| std::mem::replace(count, results.max(*count)) < results);
     // A client that has closed the connection needs no response.
