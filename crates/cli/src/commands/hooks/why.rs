@@ -81,6 +81,22 @@ pub(crate) fn last_story_of_hook(world: &ProcessEnv, hook: &str) -> anyhow::Resu
     Ok(tell(&reader, line)?.map(|(story, _)| story))
 }
 
+/// Returns the story of the last BeforeTool event of a session's call, if one is on record.
+///
+/// # Errors
+/// If the journal can't be read.
+pub(crate) fn last_story_of_call(world: &ProcessEnv, session: &str, call_id: &str) -> anyhow::Result<Option<Story>> {
+    let reader = Reader::new(&ConfigPaths::new(world).journal);
+    let now = jiff::Timestamp::now();
+    let mut query = Query::default();
+    for term in ["kind=event", "event=BeforeTool", &format!("session={session}")] {
+        query.add(term, now)?;
+    }
+    query.add(&format!("text=\"call\":{}", serde_json::Value::from(call_id)), now)?;
+    let Some(line) = reader.select(&query, 1)?.lines.pop() else { return Ok(None) };
+    Ok(tell(&reader, line)?.map(|(story, _)| story))
+}
+
 /// Returns the last event of this project, or else of any.
 fn last_event(reader: &Reader, place: &ProjectArgs, world: &ProcessEnv, denied: bool) -> anyhow::Result<JournalLine> {
     let project = place.directory(world)?;

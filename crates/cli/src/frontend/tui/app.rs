@@ -39,6 +39,8 @@ pub(crate) enum AppEffect {
     Command(SessionCommand),
     /// Open the text in the user's editor.
     Editor,
+    /// Open the story of the call with this identifier.
+    Why(String),
     /// Look for an image in the clipboard.
     Clipboard,
     /// Open the pager on the newest card or the open dialog.

@@ -101,6 +101,14 @@ impl OpenDialog {
         }
     }
 
+    /// Returns the identifier of the call that the user is asked about, unless the user is writing.
+    pub(crate) fn call_id(&self) -> Option<&str> {
+        match self {
+            OpenDialog::Call(dialog) => (!dialog.is_writing()).then_some(&*dialog.request.call_id),
+            OpenDialog::Guards(_) | OpenDialog::Inquiry(_) => None,
+        }
+    }
+
     /// Replaces the text that the user is editing.
     pub(crate) fn replace_text(&mut self, text: &str) {
         if let OpenDialog::Call(dialog) = self {

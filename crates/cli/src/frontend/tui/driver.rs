@@ -37,6 +37,7 @@ use super::terminal::{self, TerminalGuard};
 use super::theme::ReplyFilter;
 use super::{TerminalHandle, view};
 use crate::args::SessionArgs;
+use crate::commands::hooks::why;
 use crate::exit;
 use crate::signals::Signals;
 use crate::telemetry::TelemetryRecorder;
@@ -257,6 +258,10 @@ impl<'a> ScreenDriver<'a> {
             AppEffect::Submit(text) => self.submit(&text)?,
             AppEffect::Command(order) => self.session.send(order),
             AppEffect::Editor => self.edit_in_editor()?,
+            AppEffect::Why(call_id) => {
+                let story = why::last_story_of_call(self.world, &self.session.view().session_id(), &call_id);
+                self.open_story_card("why", story, "no hook was asked about this call");
+            }
             AppEffect::Clipboard => self.look_up_clipboard_image(),
             AppEffect::Expand => self.open_pager(),
             AppEffect::Redraw => self.redraw()?,

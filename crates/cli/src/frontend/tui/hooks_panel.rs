@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, NO_HOOKS, SessionCommand};
 use hookwright_hooks::{Action, EventKind, Hook, WorkerHealth};
+use hookwright_journal::Story;
 
 use super::app::App;
 use super::card_store::CardContent;
@@ -383,12 +384,18 @@ impl ScreenDriver<'_> {
     fn open_story(&mut self) {
         let Some(entry) = self.panel.as_ref().and_then(HooksPanel::current) else { return };
         let name = entry.hook.id();
-        let text = match why::last_story_of_hook(self.world, name) {
+        let story = why::last_story_of_hook(self.world, name);
+        self.open_story_card(&format!("why {name}"), story, "no event that this hook was asked about is on record");
+    }
+
+    /// Opens a story in the pager.
+    pub(super) fn open_story_card(&mut self, title: &str, story: anyhow::Result<Option<Story>>, if_none: &str) {
+        let text = match story {
             Ok(Some(story)) => story.lines().join("\n"),
-            Ok(None) => "no event that this hook was asked about is on record".to_owned(),
+            Ok(None) => if_none.to_owned(),
             Err(error) => format!("the journal can't be read: {error:#}"),
         };
-        self.app.cards.push(format!("why {name}"), CardContent::Text(text), None);
+        self.app.cards.push(title.to_owned(), CardContent::Text(text), None);
         self.pager = Pager::open_card(&self.app, 1);
     }
 

@@ -26,6 +26,11 @@ impl App {
             if control('x') && dialog.edited_text().is_some() {
                 return vec![AppEffect::Editor];
             }
+            if control('w')
+                && let Some(call_id) = dialog.call_id()
+            {
+                return vec![AppEffect::Why(call_id.to_owned())];
+            }
             let passes = match (dialog.is_hotkey(key), key.code) {
                 (false, _) => self.dialog_input.passes_as_text(key, now),
                 (true, KeyCode::Char(character)) => {

@@ -29,6 +29,7 @@ const KEY_HELP: &[(&str, &str)] = &[
     ("Ctrl+_", "undo, as does Alt+Z; Alt+Shift+Z redo; Ctrl+W, Ctrl+U, Ctrl+K delete; Ctrl+Y puts back"),
     ("Ctrl+Z", "suspend; fg comes back"),
     ("Ctrl+O", "open the last output, thought or diff whole; ← → the others; / searches, y copies, q leaves"),
+    ("Ctrl+W", "in a permission dialog: what hooks said about the call, and why"),
     ("Ctrl+L", "draw the screen again"),
     ("Ctrl+C", "puts the draft aside (undo brings it back); twice: leave; Ctrl+D leaves too"),
 ];

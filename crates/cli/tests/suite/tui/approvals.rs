@@ -82,6 +82,9 @@ fn a_hook_that_asks_is_named_with_its_reason() {
     );
     let mut terminal = TestTerminal::start(&sandbox, &["--yolo"]);
     terminal.wait_until_ready().keys(CALL).wait_for_new_text("hook doubter wants you to decide: this looks risky");
+    // Ctrl+W tells the story of the call that waits.
+    terminal.keys("\x17").wait_for_new_text("said ask: this looks risky");
+    terminal.keys("q").wait_for_new_text("hook doubter wants you to decide");
     terminal.keys("y");
     terminal.wait_until_ready();
     assert!(sandbox.has_file("made.txt"));
