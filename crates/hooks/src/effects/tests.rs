@@ -143,7 +143,7 @@ fn what_is_written_and_deleted_is_seen() {
         ("git restore --staged src/x", ""),
         ("git reset --hard", "w:./ d:./"),
         ("git reset HEAD~1", ""),
-        ("git rm src/x", "d:src/x/"),
+        ("git rm src/x", "r:src/x/ d:src/x/"),
         ("git mv src/x docs/x", "w:docs/x/ d:src/x/"),
         ("git stash", "w:./ d:./"),
         ("git clean -fd build", "d:build/"),
