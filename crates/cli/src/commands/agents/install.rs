@@ -23,16 +23,16 @@ use crate::output::{self, BAD, BOLD, DIM, GOOD, paint};
 
 /// What is done with the entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(super) enum InstallVerb {
     Install,
     Uninstall,
 }
 
-impl Verb {
+impl InstallVerb {
     fn as_str(self) -> &'static str {
         match self {
-            Verb::Install => "install",
-            Verb::Uninstall => "uninstall",
+            InstallVerb::Install => "install",
+            InstallVerb::Uninstall => "uninstall",
         }
     }
 }
@@ -45,12 +45,12 @@ pub(super) fn install(place: &ProjectArgs, world: &ProcessEnv, args: &AgentInsta
         Some(hosts) => hosts,
         None => present_hosts(world, &project, scope)?,
     };
-    let targets = targets(&hosts, scope, world, &project, Verb::Install)?;
+    let targets = targets(&hosts, scope, world, &project, InstallVerb::Install)?;
     let mut plans = Vec::new();
     for target in &targets {
         plans.push(plan_install(target, &caller)?);
     }
-    if !confirm_plans(&plans, args, Verb::Install, world)? {
+    if !confirm_plans(&plans, args, InstallVerb::Install, world)? {
         return Ok(if args.dry_run { exit::OK } else { exit::ERROR });
     }
     for plan in &plans {
@@ -90,12 +90,12 @@ pub(super) fn uninstall(place: &ProjectArgs, world: &ProcessEnv, args: &AgentIns
         output::note(format!("{} settings of no agent have an entry of Hookwright's", scope.owner()))?;
         return Ok(exit::OK);
     }
-    let targets = targets(&hosts, scope, world, &project, Verb::Uninstall)?;
+    let targets = targets(&hosts, scope, world, &project, InstallVerb::Uninstall)?;
     let mut plans = Vec::new();
     for target in &targets {
         plans.push(plan_uninstall(target)?);
     }
-    if !confirm_plans(&plans, args, Verb::Uninstall, world)? {
+    if !confirm_plans(&plans, args, InstallVerb::Uninstall, world)? {
         return Ok(if args.dry_run { exit::OK } else { exit::ERROR });
     }
     for plan in &plans {
@@ -162,7 +162,7 @@ fn targets(
     scope: InstallScope,
     world: &ProcessEnv,
     project: &Path,
-    verb: Verb,
+    verb: InstallVerb,
 ) -> anyhow::Result<Vec<InstallTarget>> {
     let mut targets = Vec::new();
     for host in hosts {
@@ -178,7 +178,7 @@ fn targets(
 fn confirm_plans(
     plans: &[InstallPlan],
     args: &AgentInstallArgs,
-    verb: Verb,
+    verb: InstallVerb,
     world: &ProcessEnv,
 ) -> anyhow::Result<bool> {
     let changes: Vec<&InstallPlan> = plans.iter().filter(|plan| !plan.is_noop()).collect();
@@ -196,8 +196,8 @@ fn confirm_plans(
         return Ok(args.yes && !args.dry_run);
     }
     let question = match verb {
-        Verb::Install => "write this? [y/N, d shows the diff] ",
-        Verb::Uninstall => "remove this? [y/N, d shows the diff] ",
+        InstallVerb::Install => "write this? [y/N, d shows the diff] ",
+        InstallVerb::Uninstall => "remove this? [y/N, d shows the diff] ",
     };
     loop {
         let answer = prompt::ask(question)?.unwrap_or_default();
@@ -216,7 +216,7 @@ fn confirm_plans(
 }
 
 /// Describes a change in a line: `Claude Code: 11 entries in ~/.claude/settings.json`.
-pub(super) fn summary_line(plan: &InstallPlan, verb: Verb, world: &ProcessEnv) -> String {
+pub(super) fn summary_line(plan: &InstallPlan, verb: InstallVerb, world: &ProcessEnv) -> String {
     let count = |text: Option<&str>| {
         let wiring = hookwright_bridge::install::read_wiring(&plan.target, text.unwrap_or_default());
         wiring.map_or(0, |wiring| wiring.entries.iter().filter(|entry| entry.call.installed).count())
@@ -224,15 +224,15 @@ pub(super) fn summary_line(plan: &InstallPlan, verb: Verb, world: &ProcessEnv) -
     let file = display_path(&plan.target.file, world);
     let title = plan.target.host.title();
     match (verb, plan.new.as_deref()) {
-        (Verb::Install, new) => {
+        (InstallVerb::Install, new) => {
             let (old, new) = (count(plan.old.as_deref()), count(new));
             let instead = if old > 0 { format!(", instead of {old}") } else { String::new() };
             format!("{title}: {new} entries in {file}{instead}")
         }
-        (Verb::Uninstall, Some(_)) => {
+        (InstallVerb::Uninstall, Some(_)) => {
             format!("{title}: {} entries are removed from {file}", count(plan.old.as_deref()))
         }
-        (Verb::Uninstall, None) => format!("{title}: {file} is deleted, which has nothing else in it"),
+        (InstallVerb::Uninstall, None) => format!("{title}: {file} is deleted, which has nothing else in it"),
     }
 }
 

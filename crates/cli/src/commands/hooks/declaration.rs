@@ -11,7 +11,7 @@ use super::LoadedProject;
 use crate::args::ScopeArg;
 
 /// The file that declares a hook.
-pub(super) struct Declaration {
+pub(super) struct DeclaringFile {
     pub(super) file: PathBuf,
     pub(super) source: Source,
     /// The hooks of that name in the file.
@@ -26,7 +26,7 @@ pub(super) fn find_declaration(
     toolbox: &LoadedProject,
     name: &str,
     scope: Option<ScopeArg>,
-) -> anyhow::Result<Declaration> {
+) -> anyhow::Result<DeclaringFile> {
     let mut hooks: Vec<Arc<Hook>> =
         toolbox.entries().into_iter().map(|entry| entry.hook).filter(|hook| hook.id() == name).collect();
     if hooks.is_empty() {
@@ -62,7 +62,7 @@ pub(super) fn find_declaration(
         }
     }
     let (file, source) = files.swap_remove(0);
-    Ok(Declaration { file, source, hooks })
+    Ok(DeclaringFile { file, source, hooks })
 }
 
 /// Returns the hook's id as the engine computes it.

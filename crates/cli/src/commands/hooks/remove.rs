@@ -8,14 +8,14 @@ use anyhow::bail;
 use hookwright_settings::edit::{EditError, json_splice, rewrite};
 
 use super::LoadedProject;
-use super::declaration::{Declaration, find_declaration, hook_id};
+use super::declaration::{DeclaringFile, find_declaration, hook_id};
 use crate::args::HookRemoveArgs;
 use crate::commands::hook_test::{HookTestFile, find_test_files};
 use crate::{exit, output};
 
 pub(crate) fn run(toolbox: &LoadedProject, remove: &HookRemoveArgs) -> anyhow::Result<u8> {
     let name = &remove.name;
-    let Declaration { file, source, hooks } = find_declaration(toolbox, name, remove.scope)?;
+    let DeclaringFile { file, source, hooks } = find_declaration(toolbox, name, remove.scope)?;
     let file = &file;
     let mut removed = 0;
     rewrite(file, |text| {

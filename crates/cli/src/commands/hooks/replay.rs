@@ -38,7 +38,7 @@ pub(super) fn run(place: &ProjectArgs, world: &ProcessEnv, args: &HookReplayArgs
     let reader = Reader::new(&ConfigPaths::new(world).journal);
     let query = selection_query(&reader, args, &project)?;
     let options = ReplayOptions::new(args, place.trust_override(), world)?;
-    let mut replay = Replay::new(reader, world, options)?;
+    let mut replay = ReplayRun::new(reader, world, options)?;
     if let Some(commit) = &args.as_of {
         let target = ReplayTarget::open_commit(&project, commit, world, &replay.options)?;
         replay.targets.insert(project.clone(), Ok(Arc::new(target)));
@@ -85,7 +85,7 @@ fn selection_query(reader: &Reader, args: &HookReplayArgs, project: &Path) -> an
 }
 
 /// A replay in progress.
-struct Replay<'w> {
+struct ReplayRun<'w> {
     reader: Reader,
     world: &'w ProcessEnv,
     options: ReplayOptions,
@@ -95,14 +95,14 @@ struct Replay<'w> {
     events: u64,
 }
 
-impl<'w> Replay<'w> {
-    fn new(reader: Reader, world: &'w ProcessEnv, options: ReplayOptions) -> anyhow::Result<Replay<'w>> {
+impl<'w> ReplayRun<'w> {
+    fn new(reader: Reader, world: &'w ProcessEnv, options: ReplayOptions) -> anyhow::Result<ReplayRun<'w>> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let lane = |_| Lane::new(reader.clone(), options.only_hook.as_deref());
         // A lane whose hook runs a program waits for it most of the time.
         let lanes = (0..cores * 2).map(lane).collect();
         let runtime = crate::runtime::start(cores)?;
-        Ok(Replay { reader, world, options, targets: Targets::new(), lanes, runtime, events: 0 })
+        Ok(ReplayRun { reader, world, options, targets: Targets::new(), lanes, runtime, events: 0 })
     }
 
     fn run(&mut self, query: &Query, progress: &mut Progress) -> anyhow::Result<()> {

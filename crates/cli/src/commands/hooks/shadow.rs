@@ -9,7 +9,7 @@ use hookwright_settings::edit::{EditError, json_splice, rewrite};
 use serde_json::Value;
 
 use super::LoadedProject;
-use super::declaration::{Declaration, find_declaration, hook_id};
+use super::declaration::{DeclaringFile, find_declaration, hook_id};
 use crate::args::HookTargetArgs;
 use crate::{exit, output};
 
@@ -29,7 +29,7 @@ pub(super) fn run(
     reopen: impl Fn() -> anyhow::Result<LoadedProject>,
 ) -> anyhow::Result<u8> {
     let name = &target.name;
-    let Declaration { file, source, hooks } = find_declaration(toolbox, name, target.scope)?;
+    let DeclaringFile { file, source, hooks } = find_declaration(toolbox, name, target.scope)?;
     if mode == HookMode::Shadow
         && let Some(guard) = hooks.iter().find(|hook| hook.is_guard())
     {

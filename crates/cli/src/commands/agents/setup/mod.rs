@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::detection::{self, DetectedAgent};
 use super::doctor::AgentProof;
 use super::install::{
-    Verb, display_path, entry_program, no_machine_place, print_text_diff, summary_line, warn_of_private_program,
+    InstallVerb, display_path, entry_program, no_machine_place, print_text_diff, summary_line, warn_of_private_program,
 };
 use crate::args::SetupArgs;
 use crate::commands::hooks::LoadedProject;
@@ -30,7 +30,7 @@ use crate::exit;
 use crate::output::{self, BOLD, paint};
 use guard_plan::{GuardPlan, PackPlan, default_packs, find_packs};
 use trust_plan::TrustPlan;
-use undo_journal::{FileRole, FileState, JournalEntry, UndoJournal};
+use undo_journal::{FileRole, FileState, UndoEntry, UndoJournal};
 
 /// Everything that setup will change.
 struct SetupPlan {
@@ -246,7 +246,7 @@ fn print_plan(plan: &SetupPlan, args: &SetupArgs, world: &ProcessEnv) -> anyhow:
                 let file = display_path(&install.target.file, world);
                 writeln!(stdout, "  {}: {file} has all entries already", agent.agent.host.title())?;
             }
-            Ok(install) => writeln!(stdout, "  {}", summary_line(install, Verb::Install, world))?,
+            Ok(install) => writeln!(stdout, "  {}", summary_line(install, InstallVerb::Install, world))?,
             Err(error) => {
                 output::error(format!("{}: left out: {error}", agent.agent.host.title()))?;
                 error.hint().map_or(Ok(()), output::hint)?;
@@ -321,7 +321,7 @@ fn apply_plan(plan: &SetupPlan, args: &SetupArgs, world: &ProcessEnv, journal: &
     for file in &plan.guards.files {
         let after = FileState::from_text(Some(&file.new));
         let (path, before) = (file.path.clone(), file.old.clone());
-        journal.record(vec![JournalEntry { path, role: FileRole::Guards, before, after }])?;
+        journal.record(vec![UndoEntry { path, role: FileRole::Guards, before, after }])?;
         file.write()?;
     }
     plan.trust.apply(args, world, journal, &plan.guards)?;
@@ -337,7 +337,7 @@ fn apply_plan(plan: &SetupPlan, args: &SetupArgs, world: &ProcessEnv, journal: &
         let role = FileRole::Agent(agent.agent.host.name().to_owned());
         let (path, before) = (install.target.file.clone(), install.old.clone());
         let after = FileState::from_text(install.new.as_deref());
-        journal.record(vec![JournalEntry { path, role, before, after }])?;
+        journal.record(vec![UndoEntry { path, role, before, after }])?;
         if let Err(error) = apply(install) {
             is_applied = false;
             output::error(format!("{}: {error}", agent.agent.host.title()))?;

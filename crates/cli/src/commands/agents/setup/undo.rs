@@ -12,7 +12,7 @@ use hookwright_settings::{ProcessEnv, read_settings_file};
 use serde_json::json;
 
 use super::super::install::display_path;
-use super::undo_journal::{FileRole, FileState, JournalContents, JournalEntry, UndoJournal, remove_empty_folders};
+use super::undo_journal::{FileRole, FileState, JournalContents, UndoEntry, UndoJournal, remove_empty_folders};
 use crate::args::SetupArgs;
 use crate::commands::prompt;
 use crate::exit;
@@ -101,7 +101,7 @@ fn plan_undo(contents: &JournalContents, has_entries: impl Fn(&str) -> bool) -> 
 }
 
 /// Restores the files, and returns the entries of those that were changed since.
-fn restore(contents: &JournalContents, undos: &[(usize, FileUndo)]) -> anyhow::Result<Vec<JournalEntry>> {
+fn restore(contents: &JournalContents, undos: &[(usize, FileUndo)]) -> anyhow::Result<Vec<UndoEntry>> {
     let mut kept = Vec::new();
     for (at, undo) in undos {
         let entry = &contents.entries[*at];
@@ -119,7 +119,7 @@ fn restore(contents: &JournalContents, undos: &[(usize, FileUndo)]) -> anyhow::R
     Ok(kept)
 }
 
-fn restore_file(entry: &JournalEntry) -> anyhow::Result<()> {
+fn restore_file(entry: &UndoEntry) -> anyhow::Result<()> {
     match &entry.before {
         Some(before) => drop(rewrite(&entry.path, |_| Ok(before.clone()))?),
         None => std::fs::remove_file(&entry.path)?,
@@ -129,7 +129,7 @@ fn restore_file(entry: &JournalEntry) -> anyhow::Result<()> {
 
 /// Removes the journal and the folders, or keeps what could not be undone in the journal; returns the folders that are
 /// left because something else is in them.
-fn finish(journal: &UndoJournal, contents: &JournalContents, kept: Vec<JournalEntry>) -> anyhow::Result<Vec<PathBuf>> {
+fn finish(journal: &UndoJournal, contents: &JournalContents, kept: Vec<UndoEntry>) -> anyhow::Result<Vec<PathBuf>> {
     if kept.is_empty() {
         std::fs::remove_file(&journal.path).with_context(|| format!("can't remove {}", journal.path.display()))?;
         return Ok(remove_empty_folders(&contents.folders));
@@ -165,7 +165,7 @@ fn print_plan(contents: &JournalContents, undos: &[(usize, FileUndo)], world: &P
 }
 
 /// Says how the user removes what setup wrote into a file that was changed since.
-fn remedy(entry: &JournalEntry) -> String {
+fn remedy(entry: &UndoEntry) -> String {
     match &entry.role {
         FileRole::Agent(name) => {
             format!("`hookwright agents uninstall {name}`, with the same scope, removes Hookwright's entries alone")

@@ -46,7 +46,7 @@ impl FileState {
 
 /// A change of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct JournalEntry {
+pub(super) struct UndoEntry {
     pub(super) path: PathBuf,
     pub(super) role: FileRole,
     /// The text before the change; `None` if there was no file.
@@ -60,7 +60,7 @@ pub(super) struct JournalContents {
     /// The folders that setup made, each after the one that holds it.
     pub(super) folders: Vec<PathBuf>,
     /// The changes, the oldest first.
-    pub(super) entries: Vec<JournalEntry>,
+    pub(super) entries: Vec<UndoEntry>,
 }
 
 /// The journal of one scope: of the user, of the machine, or of a project.
@@ -97,7 +97,7 @@ impl UndoJournal {
     }
 
     /// Records changes that are about to be made.
-    pub(super) fn record(&self, entries: Vec<JournalEntry>) -> anyhow::Result<()> {
+    pub(super) fn record(&self, entries: Vec<UndoEntry>) -> anyhow::Result<()> {
         let mut folders = self.early_folders.clone();
         let files = std::iter::once(&self.path).chain(entries.iter().map(|entry| &entry.path));
         folders.extend(files.flat_map(|file| missing_folders(file)));
@@ -130,7 +130,7 @@ impl UndoJournal {
                 Some(at) if known.entries[at].after == FileState::from_text(before.as_deref()) => continued.push(at),
                 _ => {
                     let (path, role) = ((*file).to_owned(), role.clone());
-                    entries.push(JournalEntry { path, role, before, after: FileState::Unfinished });
+                    entries.push(UndoEntry { path, role, before, after: FileState::Unfinished });
                 }
             }
         }

@@ -27,14 +27,14 @@ pub(crate) struct PackAddition {
     pub(crate) present: Vec<String>,
     /// The hooks of the file that have a name of the pack and another content. They stay as they are.
     pub(crate) differing: Vec<String>,
-    changes: Vec<FileChange>,
+    changes: Vec<PackFileChange>,
     /// The folders that were created, the innermost first.
     created_folders: Vec<PathBuf>,
 }
 
 /// A file that was written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct FileChange {
+struct PackFileChange {
     path: PathBuf,
     /// The text before; `None` if there was no file.
     before: Option<String>,
@@ -142,7 +142,7 @@ impl PackAddition {
             Ok(after)
         })?;
         if let Some((before, after)) = texts {
-            self.changes.push(FileChange { path: path.to_owned(), before: existed.then_some(before), after });
+            self.changes.push(PackFileChange { path: path.to_owned(), before: existed.then_some(before), after });
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl PackAddition {
     }
 }
 
-impl FileChange {
+impl PackFileChange {
     fn revert(&self) -> anyhow::Result<()> {
         match &self.before {
             None => std::fs::remove_file(&self.path)?,
