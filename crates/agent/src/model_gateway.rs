@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use hookwright_hooks::{
     BeforeModel, BeforeModelVerdict, BeforeToolSelection, EventKind, LlmResponse, Purpose, SharedJson,
 };
-use hookwright_journal::{Entry, RequestEntry};
+use hookwright_journal::{Entry, RequestEntry, millis};
 use hookwright_model::{AnyModel, Chunk, Model, ModelError, ModelRequest, Part, PartKind, Provider, ToolChoice};
 use hookwright_settings::Secrets;
 use hookwright_tools::{ToolSet, canonical_name};
@@ -274,7 +274,7 @@ fn record_request(services: &Services, scope: &TurnScope, answer: &ModelAnswer, 
         session: services.hooks.session().id.clone(),
         turn: scope.turn_id.as_deref().map(str::to_owned),
         model: model.to_owned(),
-        ms: (duration.as_secs_f64() * 1e6).round() / 1e3,
+        ms: millis(duration),
         tokens_in: usage.map(|usage| usage.prompt),
         tokens_out: usage.map(|usage| usage.candidates),
         failed: matches!(answer, ModelAnswer::Failed(..) | ModelAnswer::Denied(_)),

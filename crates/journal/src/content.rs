@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::chain::Digest;
 use crate::entry::EventEntry;
+use crate::segment::compress;
 
 /// How much of an event's content the journal keeps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,8 +152,7 @@ fn store_body(dir: &Path, json_text: &str) -> Value {
     let digest = Digest::compute(json_text.as_bytes()).to_string();
     let path = body_path(dir, &digest);
     if !path.exists() {
-        let mut compressed = Vec::new();
-        ruzstd::encoding::compress(json_text.as_bytes(), &mut compressed, ruzstd::encoding::CompressionLevel::Fastest);
+        let compressed = compress(json_text.as_bytes());
         if hookwright_disk::write_atomic_private(&path, &compressed, Durability::Unsynced).is_err() {
             return json!({"omitted": "it could not be stored", "bytes": bytes});
         }

@@ -7,7 +7,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hookwright_hooks::{Answer, EventKind, EventReport, Hook, MatchReason, MergedAnswer, Observer, RunReport};
+use hookwright_hooks::{
+    Answer, Decision, EventKind, EventReport, Hook, MatchReason, MergedAnswer, Observer, RunReport,
+};
 use hookwright_settings::{LoadedConfig, Secrets};
 use serde_json::{Map, Value};
 
@@ -43,13 +45,14 @@ pub struct EventSource {
 
 /// Returns the verdict of a merged answer.
 pub fn merged_verdict(merged: &MergedAnswer) -> Verdict {
-    match (merged.answer.stop, merged.answer.decision) {
-        (true, _) => Verdict::Stop,
-        (_, Some(decision)) => match decision.as_str() {
-            "allow" if merged.approved_by.is_empty() => Verdict::Pass,
-            word => Verdict::from_word(word).unwrap_or_default(),
-        },
-        _ => Verdict::Pass,
+    match merged.answer.decision {
+        _ if merged.answer.stop => Verdict::Stop,
+        Some(Decision::Deny) => Verdict::Deny,
+        Some(Decision::Ask) => Verdict::Ask,
+        Some(Decision::Confine) => Verdict::Confine,
+        // An allow that approves nothing means no objection.
+        Some(Decision::Allow) if !merged.approved_by.is_empty() => Verdict::Allow,
+        Some(Decision::Allow) | None => Verdict::Pass,
     }
 }
 
@@ -188,8 +191,8 @@ fn match_text(reason: &MatchReason) -> Option<String> {
     }
 }
 
-/// Milliseconds with three decimals.
-pub(crate) fn millis(duration: Duration) -> f64 {
+/// Returns a duration in milliseconds with three decimals, as lines have it.
+pub fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
@@ -274,6 +277,11 @@ impl Recorder {
         }
     }
 
+    /// Whether an event of a call is on record, and what became of the call is not yet.
+    pub fn has_call(&self, call: &str) -> bool {
+        self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).contains_key(call)
+    }
+
     /// Writes what became of a call, if an event of it is on record.
     pub fn record_call(&self, call: CallEntry, error: Option<&str>) {
         let before = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.call);
@@ -339,7 +347,9 @@ fn write_jobs(opener: JournalOpener, queue: &Receiver<Job>, lost: &AtomicU64, wa
     // Iteration ends when the recorder drops its end.
     for Job { entry, content, written } in queue {
         let done = match &mut opened {
-            Ok((journal, redactor)) => append(journal, redactor, entry, content).map_err(|error| error.to_string()),
+            Ok((journal, redactor)) => {
+                journal.append_with_content(redactor, entry, content).map_err(|error| error.to_string())
+            }
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = done {
@@ -349,24 +359,6 @@ fn write_jobs(opener: JournalOpener, queue: &Receiver<Job>, lost: &AtomicU64, wa
         waiting.fetch_sub(1, Ordering::Relaxed);
         drop(written);
     }
-}
-
-/// Writes a line whose content is prepared first.
-pub(crate) fn append(
-    journal: &mut Journal,
-    redactor: &Redactor,
-    mut entry: Entry,
-    content: Option<Map<String, Value>>,
-) -> Result<u64, JournalError> {
-    let dir = journal.dir().to_owned();
-    if let Entry::Event(event) = &mut entry {
-        redactor.redact_names(event);
-        if redactor.level == ContentLevel::None {
-            event.withheld.get_or_insert_with(|| "journal.content is none".to_owned());
-        }
-    }
-    let content = content.and_then(|content| redactor.encode(&dir, content));
-    journal.append(&entry, content.as_deref())
 }
 
 /// Returns what opens the user's journal as the settings say; `None` if the user wants none.

@@ -134,33 +134,21 @@ impl Segment {
         Ok(bytes)
     }
 
-    /// Returns the lines of the segment, each without its newline. Bytes that are not UTF-8 are replaced; a last line
-    /// without a newline is left out unless `partial` asks for it.
+    /// Returns the lines of the segment, each without its newline. Bytes that are not UTF-8 are replaced.
     pub(crate) fn lines(&self) -> Result<SegmentLines, JournalError> {
         Ok(SegmentLines { reader: self.open()?, path: self.path.clone(), offset: 0 })
     }
 
     /// Compresses the segment, and removes the plain file once the compressed one is on disk.
     pub(crate) fn compress(&self, dir: &Path) -> Result<(), JournalError> {
-        let text = self.read_text()?;
-        let mut compressed = Vec::with_capacity(text.len() / 4);
-        ruzstd::encoding::compress(text.as_slice(), &mut compressed, ruzstd::encoding::CompressionLevel::Fastest);
-        self.replace(dir, &compressed)?;
-        fs::remove_file(&self.path).or_else(ignore_missing).map_err(JournalError::io(&self.path))
-    }
-
-    /// Writes the compressed file of this segment's number.
-    fn replace(&self, dir: &Path, compressed: &[u8]) -> Result<(), JournalError> {
-        let path = compressed_path(dir, self.number);
-        hookwright_disk::write_atomic(&path, compressed, FilePrivacy::Private, SymlinkPolicy::Refuse)
-            .map_err(JournalError::io(&path))
+        self.rewrite(dir, &self.read_text()?)
     }
 
     /// Replaces the text of a closed segment.
     pub(crate) fn rewrite(&self, dir: &Path, text: &[u8]) -> Result<(), JournalError> {
-        let mut compressed = Vec::with_capacity(text.len() / 4);
-        ruzstd::encoding::compress(text, &mut compressed, ruzstd::encoding::CompressionLevel::Fastest);
-        self.replace(dir, &compressed)?;
+        let path = compressed_path(dir, self.number);
+        hookwright_disk::write_atomic(&path, &compress(text), FilePrivacy::Private, SymlinkPolicy::Refuse)
+            .map_err(JournalError::io(&path))?;
         fs::remove_file(plain_path(dir, self.number)).or_else(ignore_missing).map_err(JournalError::io(&self.path))
     }
 
@@ -168,6 +156,13 @@ impl Segment {
     pub(crate) fn file_bytes(&self) -> u64 {
         fs::metadata(&self.path).map_or(0, |meta| meta.len())
     }
+}
+
+/// Compresses a text.
+pub(crate) fn compress(text: &[u8]) -> Vec<u8> {
+    let mut compressed = Vec::with_capacity(text.len() / 4);
+    ruzstd::encoding::compress(text, &mut compressed, ruzstd::encoding::CompressionLevel::Fastest);
+    compressed
 }
 
 fn ignore_missing(error: io::Error) -> io::Result<()> {

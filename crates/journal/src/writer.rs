@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 use hookwright_disk::{ExistingFileMode, append_all, create_private_directory, open_append};
 use hookwright_settings::JournalSettings;
+use serde_json::{Map, Value};
 
 use crate::chain::{Digest, SplitLine, build_line, merkle_root};
+use crate::content::{ContentLevel, Redactor};
 use crate::entry::Entry;
 use crate::forget::drop_old_segments;
 use crate::index::write_index;
@@ -153,6 +155,26 @@ impl Journal {
             tracing::warn!(%error, "can't compress or remove segments of the journal");
         }
         Ok(seq)
+    }
+
+    /// Appends a line whose content is prepared first: secrets are removed, large parts are stored apart.
+    ///
+    /// # Errors
+    /// If the line cannot be written.
+    pub fn append_with_content(
+        &mut self,
+        redactor: &Redactor,
+        mut entry: Entry,
+        content: Option<Map<String, Value>>,
+    ) -> Result<u64, JournalError> {
+        if let Entry::Event(event) = &mut entry {
+            redactor.redact_names(event);
+            if redactor.level == ContentLevel::None {
+                event.withheld.get_or_insert_with(|| "journal.content is none".to_owned());
+            }
+        }
+        let content = content.and_then(|content| redactor.encode(&self.dir, content));
+        self.append(&entry, content.as_deref())
     }
 
     /// Closes the open segment.
@@ -427,19 +449,4 @@ fn is_unlinked(file: &File) -> bool {
 #[cfg(not(unix))]
 fn is_unlinked(_: &File) -> bool {
     false
-}
-
-impl Journal {
-    /// Appends a line whose content is prepared first: secrets are removed, large parts are stored apart.
-    ///
-    /// # Errors
-    /// If the line cannot be written.
-    pub fn append_with_content(
-        &mut self,
-        redactor: &crate::Redactor,
-        entry: Entry,
-        content: Option<serde_json::Map<String, serde_json::Value>>,
-    ) -> Result<u64, JournalError> {
-        crate::recorder::append(self, redactor, entry, content)
-    }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use hookwright_hooks::{AfterTool, AfterToolVerdict, EventKind};
-use hookwright_journal::{CallEntry, CallResult as JournalCallResult};
+use hookwright_journal::{CallEntry, CallResult as JournalCallResult, millis};
 use hookwright_model::{FunctionCall, Part};
 use hookwright_tools::{ResultContent, ResultPart, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 use serde_json::{Map, Value};
@@ -130,7 +130,8 @@ impl ToolInvocation<'_> {
 
     /// Puts on record what became of a call that hooks have seen.
     fn record_call_end(&self, finished: &CompletedCall) {
-        let Some(journal) = &self.services.journal else { return };
+        // A call that no hook has seen costs nothing more.
+        let Some(journal) = self.services.journal.as_ref().filter(|journal| journal.has_call(&self.id)) else { return };
         let error = finished.result.error.as_ref();
         let is_user_denial = |message: &str| message.starts_with(USER_DENIAL_PREFIX);
         let (result, refused_by) = match error {
@@ -154,7 +155,7 @@ impl ToolInvocation<'_> {
             result,
             refused_by: refused_by.map(str::to_owned),
             exit_code: None,
-            ms: (finished.duration.as_secs_f64() * 1e6).round() / 1e3,
+            ms: millis(finished.duration),
         };
         let is_told = self.unrecorded_args.is_none() && self.redacted_args.is_none();
         journal.record_call(entry, error.filter(|_| is_told).map(|failure| failure.message.as_str()));

@@ -2,12 +2,11 @@
 //! enforce.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use hookwright_bridge::{Host, HostEvent, Ruling};
 use hookwright_hooks::{EventKind, EventReport, HookCapability, Observer};
 use hookwright_journal::{
-    Entry, EventEntry, EventSource, HostAnswer, JournalLine, JournalOpener, Loss, Verdict, event_entry, opener,
+    Entry, EventEntry, EventSource, HostAnswer, JournalLine, JournalOpener, Loss, Verdict, event_entry, millis, opener,
 };
 use hookwright_settings::{LoadOptions, LoadedConfig, load};
 use serde_json::{Map, Value, json};
@@ -204,10 +203,6 @@ fn power_name(power: HookCapability) -> String {
         word.extend(char.to_lowercase());
         word
     })
-}
-
-fn millis(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// Writes the lines of an event. Lines that can't be written are lost, because the journal decides nothing.

@@ -91,23 +91,12 @@ fn check_single_run(expect: &HookTestExpectation, outcome: &Outcome<()>, failure
 fn check_hook_failures(expected: Option<FailureCause>, runs: &[RunReport], failures: &mut ExpectationFailures) {
     let failed: Vec<(&RunReport, FailureCause)> = runs.iter().filter_map(|run| Some((run, run.failure?))).collect();
     for (run, cause) in failed.iter().filter(|(_, cause)| Some(*cause) != expected) {
-        let expected = expected.map_or("none", cause_name);
-        let actual = format!("{}: {}", cause_name(*cause), run.error.as_deref().unwrap_or_default());
+        let expected = expected.map_or("none", FailureCause::as_str);
+        let actual = format!("{}: {}", cause.as_str(), run.error.as_deref().unwrap_or_default());
         failures.expect_equal(&format!("failure of hook {}", run.hook), expected, &actual);
     }
     if let (Some(expected), true) = (expected, failed.is_empty()) {
-        failures.expect_equal("failure", cause_name(expected), "none");
-    }
-}
-
-fn cause_name(cause: FailureCause) -> &'static str {
-    match cause {
-        FailureCause::Timeout => "timeout",
-        FailureCause::Exit => "exit",
-        FailureCause::Spawn => "spawn",
-        FailureCause::Output => "output",
-        FailureCause::Resource => "resource",
-        FailureCause::Truncated => "truncated",
+        failures.expect_equal("failure", expected.as_str(), "none");
     }
 }
 
