@@ -14,7 +14,6 @@ mod run;
 mod session;
 mod setup;
 pub(crate) mod short_help;
-mod since;
 mod skills;
 mod subagents;
 pub(crate) mod typo_guard;

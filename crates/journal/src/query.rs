@@ -290,12 +290,24 @@ mod tests {
     }
 
     #[test]
+    fn periods_and_dates_are_read() {
+        let hours_ago = |hours: i64| now().checked_sub(SignedDuration::from_hours(hours)).unwrap();
+        for (text, time) in [("12h", 12), ("7d", 7 * 24), ("2w", 14 * 24), ("120m", 2), ("7200s", 2)] {
+            assert_eq!(parse_time(text, now()), Ok(hours_ago(time)), "{text}");
+        }
+        let day = "2026-11-18T00:00:00Z".parse().unwrap();
+        assert_eq!((parse_time("2026-11-18", now()), parse_time("2026-11-18T00:00:00Z", now())), (Ok(day), Ok(day)));
+    }
+
+    #[test]
     fn what_is_not_understood_is_said() {
         let error = |query: &str| Query::parse([query], now()).unwrap_err().to_string();
         assert!(error("deny").contains("key=value"));
         assert!(error("colour=red").contains("colour"));
         assert!(error("verdict=maybe").contains("maybe"));
-        for time in ["yesterday", "", "7x", "99999999999d", "4294967295w", "2026-13-01", "é"] {
+        for time in
+            ["yesterday", "", "d", "7", "-7d", "7 d", "7ä", "7x", "99999999999d", "4294967295w", "2026-13-01", "é"]
+        {
             assert!(parse_time(time, now()).is_err(), "{time}");
         }
     }

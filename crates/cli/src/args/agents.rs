@@ -2,9 +2,10 @@
 
 use clap::{Args, Subcommand};
 use hookwright_bridge::Host;
+use hookwright_journal::{QueryError, parse_time};
+use jiff::Timestamp;
 
 use super::ProjectArgs;
-use super::since::SinceArg;
 
 #[derive(Debug, Args)]
 #[command(
@@ -86,11 +87,16 @@ pub(crate) struct AgentCoverageArgs {
     #[arg(value_name = "AGENT", value_parser = host_selection_parser())]
     names: Vec<HostSelection>,
     /// Only calls of this period, such as `12h`, `7d` or `2w`, or since a date.
-    #[arg(long, value_name = "PERIOD", default_value = "7d")]
-    pub(crate) since: SinceArg,
+    #[arg(long, value_name = "PERIOD", default_value = "7d", value_parser = parse_since)]
+    pub(crate) since: Timestamp,
     /// Print the result as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Parses a point in time as queries of the journal do.
+fn parse_since(text: &str) -> Result<Timestamp, QueryError> {
+    parse_time(text, Timestamp::now())
 }
 
 #[derive(Debug, Args)]

@@ -54,7 +54,7 @@ impl CoverageRun {
 
 pub(super) fn run(wanted: &AgentCoverageArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     let now = Timestamp::now();
-    let run = CoverageRun::compare(&wanted.hosts(), world, wanted.since.resolve(now), now)?;
+    let run = CoverageRun::compare(&wanted.hosts(), world, wanted.since, now)?;
     match wanted.json {
         true => crate::output::print_json(&output::report_json(&run))?,
         false => output::print_report(&run)?,
