@@ -7,9 +7,9 @@ use hookwright_hooks::Notification;
 use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolDisplay, ToolKind};
 use serde_json::{Map, Value, json};
-use tokio::sync::oneshot;
 
-use crate::event::{AgentEvent, ApprovalReply, ApprovalRequest};
+use crate::event::{ApprovalReply, ApprovalRequest};
+use crate::question::{Answer, QuestionSubject};
 use crate::scope::TurnScope;
 use crate::services::Services;
 
@@ -22,15 +22,16 @@ pub(crate) async fn ask_for_approval(
     let _standing = scope.pause_deadline();
     let _turn_to_ask = tokio::select! {
         () = scope.cancel.cancelled() => return ApprovalReply::Cancel,
-        turn = services.approval_lock.lock() => turn,
+        turn = services.question_lock.lock() => turn,
     };
     let event = permission_notification(&request);
-    let (sender, receiver) = oneshot::channel();
     let wait = async {
-        services.events.send(AgentEvent::ApprovalRequested(Box::new(request), sender));
         tokio::select! {
             () = scope.cancel.cancelled() => ApprovalReply::Cancel,
-            reply = receiver => reply.unwrap_or(ApprovalReply::Cancel),
+            answer = services.events.ask(QuestionSubject::Approval(Box::new(request))) => match answer {
+                Answer::Approval(reply) => reply,
+                _ => ApprovalReply::Cancel,
+            },
         }
     };
     // Neither the user nor the call waits for Notification hooks.

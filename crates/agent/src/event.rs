@@ -12,11 +12,9 @@ use hookwright_model::{Chunk, Content, ModelRequest, Usage};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::{CommandEnd, ToolDisplay, ToolErrorKind, ToolKind};
 use serde_json::{Map, Value};
-use tokio::sync::oneshot;
 
-use crate::protect::GuardChange;
+use crate::question::{Question, QuestionId};
 use crate::session::Reply;
-use crate::user_question::{QuestionAnswer, UserQuestion};
 pub use approval_request::{ApprovalDemand, ApprovalReply, ApprovalRequest, CallNumber, GuardTrustReply};
 
 /// An event that the agent reports to its front end.
@@ -113,14 +111,10 @@ pub enum AgentEvent {
         /// The text that describes the problem.
         text: String,
     },
-    /// The user must decide about a call. Dropping the reply channel denies it.
-    ApprovalRequested(Box<ApprovalRequest>, oneshot::Sender<ApprovalReply>),
-    /// The agent changed files that guards depend on, and the user is asked whether to trust them.
-    ///
-    /// Dropping the reply channel leaves the changes untrusted.
-    GuardsChanged(Vec<GuardChange>, oneshot::Sender<GuardTrustReply>),
-    /// A command has a question for the user. Dropping the reply channel leaves it unanswered.
-    UserQuestion(Box<UserQuestion>, oneshot::Sender<QuestionAnswer>),
+    /// The session asks the user; it waits until the question is answered or withdrawn.
+    QuestionAsked(Question),
+    /// A question was answered, or the session no longer waits for its answer.
+    QuestionClosed(QuestionId),
     /// A request is sent to the model.
     ModelRequest {
         /// The request, without the media and unknown tool calls that no hook is shown.

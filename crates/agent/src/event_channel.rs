@@ -4,15 +4,16 @@
 //! many events wait for capacity with [`EventSender::wait_for_capacity`]. [`EventSender::send`] itself never
 //! waits. The events are defined in `event.rs`.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hookwright_hooks::SubAgent;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::AgentEvent;
+use crate::question::{Answer, Question, QuestionId, QuestionSubject};
 
 /// From this number of unread events on, producers that wait for capacity are held up.
 const MAX_UNREAD_EVENTS: usize = 1024;
@@ -74,6 +75,27 @@ struct EventQueueState {
     /// The predicate of events that do not wake the reader.
     is_coalesced: Option<fn(&AgentEvent) -> bool>,
     reader_thread: ReaderThread,
+    last_question: u64,
+    /// The questions that wait for an answer. They are dismissed when the channel closes or its reader is dropped.
+    open_questions: HashMap<QuestionId, oneshot::Sender<Answer>>,
+}
+
+/// A question that waits for its answer; dropping it withdraws the question.
+struct OpenQuestion {
+    id: QuestionId,
+    answer: oneshot::Receiver<Answer>,
+    queue: Arc<EventQueue>,
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.open_questions.remove(&self.id);
+        if !state.reader_gone && !state.is_closed {
+            state.push(AgentEvent::QuestionClosed(self.id));
+            self.queue.wake_reader(state);
+        }
+    }
 }
 
 /// The state of a thread that reads with [`EventStream::recv_blocking`].
@@ -128,9 +150,8 @@ impl EventSender {
         let Some((agent, call_id)) = &self.subagent else { return Some(event) };
         match event {
             AgentEvent::ToolOutput { .. } => None,
-            AgentEvent::ApprovalRequested(..)
-            | AgentEvent::GuardsChanged(..)
-            | AgentEvent::UserQuestion(..)
+            AgentEvent::QuestionAsked(_)
+            | AgentEvent::QuestionClosed(_)
             | AgentEvent::HookStarted { .. }
             | AgentEvent::HookFinished { .. }
             | AgentEvent::VerdictReached(_)
@@ -141,6 +162,35 @@ impl EventSender {
                 Some(AgentEvent::SubAgent { agent, call_id, event: Box::new(event) })
             }
         }
+    }
+
+    /// Asks the user, and waits for the answer. Dropping the future withdraws the question.
+    ///
+    /// Without a reader, the question counts as dismissed.
+    pub(crate) async fn ask(&self, subject: QuestionSubject) -> Answer {
+        let Some(mut question) = self.open_question(subject) else { return Answer::Dismissed };
+        (&mut question.answer).await.unwrap_or(Answer::Dismissed)
+    }
+
+    fn open_question(&self, subject: QuestionSubject) -> Option<OpenQuestion> {
+        let queue = &self.closer.0;
+        let mut state = queue.lock();
+        if state.reader_gone || state.is_closed {
+            return None;
+        }
+        state.last_question += 1;
+        let id = QuestionId(state.last_question);
+        let (reply, answer) = oneshot::channel();
+        state.open_questions.insert(id, reply);
+        state.push(AgentEvent::QuestionAsked(Question { id, subject }));
+        queue.wake_reader(state);
+        Some(OpenQuestion { id, answer, queue: queue.clone() })
+    }
+
+    /// Answers a question, and returns whether it was still open.
+    pub fn answer(&self, id: QuestionId, answer: Answer) -> bool {
+        let reply = self.closer.0.lock().open_questions.remove(&id);
+        reply.is_some_and(|reply| reply.send(answer).is_ok())
     }
 
     /// Returns whether a front end shows live output of commands; it does not for a sub-agent.
@@ -264,6 +314,7 @@ impl EventQueue {
     fn close(&self) {
         let mut state = self.lock();
         state.is_closed = true;
+        state.open_questions.clear();
         self.wake_reader(state);
     }
 

@@ -27,6 +27,7 @@ mod model_gateway;
 mod panics;
 mod policy;
 mod protect;
+mod question;
 mod request_budget;
 mod scope;
 mod services;
@@ -38,7 +39,6 @@ pub mod system_prompt;
 pub mod transcript;
 mod translate;
 mod turn;
-mod user_question;
 mod web_search;
 
 pub use agent::{Agent, EndReason, StartSource};
@@ -58,7 +58,9 @@ pub use policy::{
     ParsedPolicy, Policy, PolicyError, PolicyRule, PolicyTier, RuleDecision, check_policy_file, load_policies,
 };
 pub use protect::{GuardChange, ProtectedPaths, TamperWatch, UntrustedChanges};
+pub use question::{
+    Answer, InputVisibility, Question, QuestionChoice, QuestionId, QuestionKind, QuestionSubject, UserQuestion,
+};
 pub use request_budget::RequestBudget;
 pub use services::{HookEventForwarder, Interaction, Services};
 pub use subagent::SubAgentRegistry;
-pub use user_question::{InputVisibility, QuestionAnswer, QuestionChoice, QuestionKind, UserQuestion};

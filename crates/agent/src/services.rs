@@ -31,7 +31,7 @@ pub enum Interaction {
     /// No user is present: calls that need approval are refused.
     #[default]
     Headless,
-    /// A front end answers [`AgentEvent::ApprovalRequested`].
+    /// A front end answers [`AgentEvent::QuestionAsked`].
     Interactive,
 }
 
@@ -63,7 +63,7 @@ pub struct Services {
     /// The background hooks, whose end no turn waits for.
     pub background_hooks: Arc<BackgroundHookTasks>,
     /// The lock for questions to the user: one is asked at a time, also by parallel calls.
-    pub approval_lock: Arc<Mutex<()>>,
+    pub question_lock: Arc<Mutex<()>>,
     /// Whether a user is present who can be asked.
     pub interaction: Interaction,
     /// The generation settings of requests.

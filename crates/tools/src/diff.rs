@@ -1,5 +1,6 @@
 //! The change that an edit makes: a unified diff, its size, and the changed lines for the model. It writes no files.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 use similar::{ChangeTag, DiffOp, TextDiff};
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A changed file, or a file to be changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileDiff {
     /// The last component of the path.
     pub file_name: String,
@@ -25,7 +26,7 @@ pub struct FileDiff {
 }
 
 /// The size of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct DiffStat {
     pub added_lines: usize,
     pub removed_lines: usize,

@@ -86,7 +86,7 @@ pub enum ResultPart {
 }
 
 /// The display for the user.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum ToolDisplay {
     /// Plain text, which may be empty.
     Text(String),

@@ -1,15 +1,16 @@
 //! The questions about approval and trust that the agent sends to the user, and the possible replies.
 //!
 //! Which calls need approval is decided in `approval.rs` and `protect/`; the questions that a
-//! command asks itself are in `user_question.rs`.
+//! command asks itself are in `question.rs`.
 
 use hookwright_hooks::RequestedBy;
 use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolDisplay, ToolKind};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// A tool call that the user is asked to approve.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ApprovalRequest {
     /// The identifier of the call.
     pub call_id: String,
@@ -46,7 +47,7 @@ pub struct ApprovalRequest {
 }
 
 /// The number of a call among the calls of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CallNumber {
     /// The number of the call, counted from 1.
     pub ordinal: usize,
@@ -55,7 +56,7 @@ pub struct CallNumber {
 }
 
 /// The hooks that demand approval by the user.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ApprovalDemand {
     /// The identifiers of the hooks.
     pub hooks: Vec<String>,
@@ -64,7 +65,7 @@ pub struct ApprovalDemand {
 }
 
 /// The user's reply to an [`ApprovalRequest`].
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum ApprovalReply {
     /// The call may run this time.
     Once,
@@ -99,7 +100,7 @@ impl ApprovalReply {
 }
 
 /// The user's reply on guard files that the agent changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuardTrustReply {
     /// The changes are trusted from now on.
     Trust,

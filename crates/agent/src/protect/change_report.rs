@@ -2,10 +2,10 @@
 
 use hookwright_hooks::{DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
 use hookwright_settings::ApprovalMode;
-use tokio::sync::oneshot;
 
 use super::tamper_watch::{GuardChange, TRUST_HINT};
 use crate::event::{AgentEvent, GuardTrustReply};
+use crate::question::{Answer, QuestionSubject};
 use crate::scope::TurnScope;
 use crate::services::{Interaction, Services};
 use crate::session::{Reply, skips_approval};
@@ -80,12 +80,13 @@ async fn ask_for_trust(services: &Services, changes: Vec<GuardChange>, scope: &T
     let _standing = scope.pause_deadline();
     let _turn_to_ask = tokio::select! {
         () = scope.cancel.cancelled() => return GuardTrustReply::KeepUntrusted,
-        turn = services.approval_lock.lock() => turn,
+        turn = services.question_lock.lock() => turn,
     };
-    let (sender, receiver) = oneshot::channel();
-    services.events.send(AgentEvent::GuardsChanged(changes, sender));
     tokio::select! {
         () = scope.cancel.cancelled() => GuardTrustReply::KeepUntrusted,
-        reply = receiver => reply.unwrap_or(GuardTrustReply::KeepUntrusted),
+        answer = services.events.ask(QuestionSubject::GuardTrust(changes)) => match answer {
+            Answer::GuardTrust(reply) => reply,
+            _ => GuardTrustReply::KeepUntrusted,
+        },
     }
 }

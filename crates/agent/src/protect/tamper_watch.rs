@@ -23,6 +23,7 @@ use hookwright_settings::trust::{
 };
 use hookwright_settings::{ConfigPaths, LoadedConfig, SessionGuardRecord};
 use hookwright_tools::ProcessGroups;
+use serde::Serialize;
 
 use super::guarded_files::GuardedFiles;
 use super::missing_hooks::{self, declaration_text, hook_identity};
@@ -38,7 +39,7 @@ pub(crate) const TRUST_HINT: &str =
 const PERSON_REQUIRED_MESSAGE: &str = "a person must review it";
 
 /// A change by the agent to a file that guards depend on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct GuardChange {
     /// The path of the file for display.
     pub path: String,

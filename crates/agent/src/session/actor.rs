@@ -180,6 +180,10 @@ impl SessionActor {
 
     fn handle_message(&mut self, message: Option<ActorMessage>) {
         match message {
+            // A turn that is still running when the session ends may be waiting for the answer.
+            Some(ActorMessage::Command(SessionCommand::Answer { id, answer })) => {
+                self.services().events.answer(id, answer);
+            }
             Some(ActorMessage::Command(order)) if self.end_reason.is_none() => self.handle_command(order),
             Some(ActorMessage::Command(_)) => {}
             Some(ActorMessage::Canary(hook)) => self.fire_canary(&hook),
@@ -234,6 +238,7 @@ impl SessionActor {
             SessionCommand::Compress => {
                 self.enqueue(QueuedTask { typed: "/compress".to_owned(), task: AgentTask::Compress })
             }
+            SessionCommand::Answer { id, answer } => drop(self.services().events.answer(id, answer)),
             SessionCommand::Cancel => self.cancel_task(),
             SessionCommand::RecallPrompt => {
                 let last = self.queue.pop_back();

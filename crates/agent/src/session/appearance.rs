@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::actor::SessionActor;
 use super::dialog::{DialogContext, DialogOutcome, dialog_outcome};
 use super::reply::Reply;
-use crate::user_question::{QuestionChoice, UserQuestion};
+use crate::question::{QuestionChoice, UserQuestion};
 
 /// The names of the themes with their descriptions.
 pub const THEMES: [(&str, &str); 5] = [

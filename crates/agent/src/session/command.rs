@@ -1,6 +1,7 @@
 //! The commands that a front end can send to a session. `input_line.rs` parses typed lines into them.
 
 use crate::checkpoint::{ConflictPolicy, RestoreScope};
+use crate::question::{Answer, QuestionId};
 use hookwright_settings::ApprovalMode;
 use hookwright_settings::commands::CustomCommand;
 
@@ -104,6 +105,13 @@ pub enum SessionCommand {
     About,
     /// Changes the approval mode.
     SetApprovalMode(ApprovalMode),
+    /// Answers a question of the session. An answer to a question that is closed has no effect.
+    Answer {
+        /// The identifier of the question.
+        id: QuestionId,
+        /// The user's answer.
+        answer: Answer,
+    },
     /// Cancels the running task; queued prompts are returned.
     Cancel,
     /// Returns the last queued prompt to the user.
@@ -139,6 +147,7 @@ impl SessionCommand {
             SessionCommand::MaybeServerPrompt(_) => "late",
             SessionCommand::Clear => "clear",
             SessionCommand::Compress => "compress",
+            SessionCommand::Answer { .. } => "answer",
             SessionCommand::Cancel => "cancel",
             SessionCommand::RecallPrompt => "take_back",
             SessionCommand::Model(_) => "model",

@@ -12,7 +12,7 @@ use super::actor::SessionActor;
 use super::command::DirectoryAction;
 use super::dialog::{DialogContext, DialogOutcome, dialog_outcome};
 use super::reply::Reply;
-use crate::user_question::{QuestionChoice, UserQuestion};
+use crate::question::{QuestionChoice, UserQuestion};
 
 const FOLDER_RULES: [FolderRule; 3] = [FolderRule::TrustFolder, FolderRule::TrustParent, FolderRule::DoNotTrust];
 

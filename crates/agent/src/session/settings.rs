@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::actor::SessionActor;
 use super::dialog::{DialogContext, DialogOutcome};
 use super::reply::Reply;
-use crate::user_question::{InputVisibility, QuestionChoice, UserQuestion};
+use crate::question::{InputVisibility, QuestionChoice, UserQuestion};
 
 /// A settings file with its values.
 struct SettingsFileLayer {

@@ -121,7 +121,7 @@ pub(super) fn prepare_agent(
         checkpoints: Arc::new(new_checkpoints(options, loaded)),
         subagents: Arc::default(),
         background_hooks: Arc::default(),
-        approval_lock: Arc::default(),
+        question_lock: Arc::default(),
         interaction: options.interaction,
         generation: GenerationConfig::default(),
         loop_detection: loaded.settings.model.loop_detection,

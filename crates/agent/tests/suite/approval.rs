@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use hookwright_agent::{AgentEvent, ApprovalReply, CallDecision, TurnEnd};
+use hookwright_agent::{AgentEvent, Answer, ApprovalReply, CallDecision, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_tools::{ToolErrorKind, ToolKind};
 use serde_json::{Map, Value, json};
@@ -124,7 +124,7 @@ async fn the_question_does_not_wait_for_hooks_that_notify() {
         project.open_gate("gate").await;
     };
     let turn = stage.prompt_observed("act", |event, _| {
-        if matches!(event, AgentEvent::ApprovalRequested(..)) {
+        if matches!(event, AgentEvent::QuestionAsked(_)) {
             asked.take().unwrap().send(()).unwrap();
         }
     });
@@ -140,35 +140,32 @@ async fn a_cancel_withdraws_the_approval_request() {
     let cancel = CancellationToken::new();
     let TestAgent { agent, events, .. } = &mut stage;
     let front_end = async {
-        let (_request, reply) = loop {
-            if let AgentEvent::ApprovalRequested(request, reply) =
-                within_hang_timeout("an event", events.recv()).await.unwrap()
-            {
-                break (request, reply);
+        let mut asked = None;
+        loop {
+            match within_hang_timeout("an event", events.recv()).await.unwrap() {
+                AgentEvent::QuestionAsked(question) => {
+                    asked = Some(question.id);
+                    cancel.cancel();
+                }
+                AgentEvent::QuestionClosed(id) => return assert_eq!(Some(id), asked),
+                _ => {}
             }
-        };
-        cancel.cancel();
-        // The front end still holds the reply's channel.
-        reply
+        }
     };
-    let (end, mut reply) =
+    let (end, ()) =
         within_hang_timeout("the turn's end", async { tokio::join!(agent.prompt("act", &cancel), front_end) }).await;
     assert_eq!(end, TurnEnd::Cancelled);
-    within_hang_timeout("the question's end", reply.closed()).await;
     assert!(log.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
-async fn a_front_end_that_drops_the_question_has_not_allowed_it() {
+async fn a_front_end_that_goes_away_has_not_allowed_the_call() {
     let project = TestProject::new();
-    let (mut stage, log) = acting_agent(&project, &["1"]);
-    let TestAgent { agent, events, .. } = &mut stage;
+    let (stage, log) = acting_agent(&project, &["1"]);
+    let TestAgent { mut agent, mut events, .. } = stage;
     let cancel = CancellationToken::new();
-    let front_end = async {
-        while !matches!(
-            within_hang_timeout("an event", events.recv()).await.unwrap(),
-            AgentEvent::ApprovalRequested(..)
-        ) {}
+    let front_end = async move {
+        while !matches!(within_hang_timeout("an event", events.recv()).await.unwrap(), AgentEvent::QuestionAsked(_)) {}
     };
     let (end, ()) =
         within_hang_timeout("the turn's end", async { tokio::join!(agent.prompt("act", &cancel), front_end) }).await;
@@ -184,6 +181,7 @@ async fn two_calls_side_by_side_are_asked_about_one_after_the_other() {
     let calls = ["a", "b"].map(|text| tool_call("look", json!({"text": text}))).to_vec();
     let script = ScriptedModel::new().answer_with_parts(calls).answer("done");
     let mut stage = project.agent_setup(script).interactive().with_tool(TestTool::echo("look", ToolKind::Read)).start();
+    let answers = stage.agent.services().events.clone();
     let TestAgent { agent, events, .. } = &mut stage;
     let mut questions = 0;
     let front_end = async {
@@ -192,8 +190,8 @@ async fn two_calls_side_by_side_are_asked_about_one_after_the_other() {
             match events.recv().await.unwrap() {
                 AgentEvent::HookFinished { report, .. } if report.event == EventKind::BeforeTool => judged += 1,
                 AgentEvent::HookFinished { report, .. } if report.event == EventKind::Notification => rung += 1,
-                AgentEvent::ApprovalRequested(_, reply) => {
-                    open.push(reply);
+                AgentEvent::QuestionAsked(question) => {
+                    open.push(question.id);
                     questions += 1;
                     assert_eq!(open.len(), 1, "one question at a time");
                 }
@@ -201,7 +199,7 @@ async fn two_calls_side_by_side_are_asked_about_one_after_the_other() {
             }
             // Both calls could ask by now: the second has waited as long as a whole hook takes.
             if judged == 2 && rung == questions {
-                open.drain(..).for_each(|reply| reply.send(ApprovalReply::Once).unwrap());
+                open.drain(..).for_each(|id| assert!(answers.answer(id, Answer::Approval(ApprovalReply::Once))));
             }
         }
     };

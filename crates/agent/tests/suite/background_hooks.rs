@@ -12,7 +12,7 @@ async fn approve_until_idle(session: &mut RunningSession) -> Option<TurnEnd> {
     let mut end = None;
     loop {
         match session.next_event().await.unwrap() {
-            AgentEvent::ApprovalRequested(_, reply) => drop(reply.send(ApprovalReply::Once)),
+            AgentEvent::QuestionAsked(question) => session.approve(question.id, ApprovalReply::Once),
             AgentEvent::TurnFinished(how) => end = Some(how),
             event if is_idle(&event) => return end,
             _ => {}

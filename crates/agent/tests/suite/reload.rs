@@ -2,7 +2,7 @@
 //! nothing.
 
 use hookwright_agent::session::{HooksAction, Reply, SessionCommand, SessionOptions};
-use hookwright_agent::{AgentEvent, ApprovalReply, GuardTrustReply};
+use hookwright_agent::{AgentEvent, Answer, ApprovalReply, GuardTrustReply, Question, QuestionSubject};
 use hookwright_settings::ApprovalMode;
 use serde_json::{Value, json};
 
@@ -13,10 +13,11 @@ use super::support::{RunningSession, TestProject, reply_text};
 /// A child process of another test carries no mark, so it can count as left running by the agent. The session then asks
 /// whether to trust the test's own change to the settings, and the test does.
 async fn wait_for_reply(session: &mut RunningSession, words: &str) -> String {
+    let handle = session.handle.clone();
     session
         .find_event(|event| match event {
-            AgentEvent::GuardsChanged(_, reply) => {
-                reply.send(GuardTrustReply::Trust).unwrap();
+            AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::GuardTrust(_) }) => {
+                handle.send(SessionCommand::Answer { id, answer: Answer::GuardTrust(GuardTrustReply::Trust) });
                 None
             }
             event => reply_text(&event).filter(|text| text.contains(words)),
@@ -27,18 +28,18 @@ async fn wait_for_reply(session: &mut RunningSession, words: &str) -> String {
 /// Lets the model run a command, and returns whether the user, who refuses, was asked.
 async fn needs_approval(session: &mut RunningSession) -> bool {
     session.prompt(r#"call run_shell_command {"command": "touch made"}"#);
-    let asked = session
+    let question = session
         .find_event(|event| match event {
-            AgentEvent::ApprovalRequested(_, reply) => {
-                reply.send(ApprovalReply::Deny(None)).unwrap();
-                Some(true)
-            }
-            AgentEvent::ToolStarted(_) => Some(false),
+            AgentEvent::QuestionAsked(question) => Some(Some(question.id)),
+            AgentEvent::ToolStarted(_) => Some(None),
             _ => None,
         })
         .await;
+    if let Some(id) = question {
+        session.approve(id, ApprovalReply::Deny(None));
+    }
     session.wait_until_idle().await;
-    asked
+    question.is_some()
 }
 
 fn settings_with_hooks(project: &TestProject, hooks: &[(&str, &str)]) -> Value {
@@ -123,8 +124,8 @@ async fn environment_settings_for_commands_are_reloaded() {
             wait_for_reply(&mut session, "settings.json changed").await;
         }
         session.prompt(r#"call run_shell_command {"command": "echo ${GEMINI_API_TOKEN:-none} >>seen"}"#);
-        let asked = |event| if let AgentEvent::ApprovalRequested(_, reply) = event { Some(reply) } else { None };
-        session.find_event(asked).await.send(ApprovalReply::Once).unwrap();
+        let question = session.next_question().await;
+        session.approve(question.id, ApprovalReply::Once);
         session.find_event(|event| matches!(event, AgentEvent::TurnFinished(_)).then_some(())).await;
     }
     assert_eq!(project.read("seen"), "secret\nnone\n");
@@ -147,11 +148,10 @@ async fn a_change_in_the_middle_of_a_turn_acts_on_what_comes_next() {
     let project = TestProject::new().hook("BeforeAgent", "old", "");
     let mut session = project.start_idle_session().await;
     session.prompt(r#"call run_shell_command {"command": "touch made"}"#);
-    let asked = |event| if let AgentEvent::ApprovalRequested(_, reply) = event { Some(reply) } else { None };
-    let reply = session.find_event(asked).await;
+    let question = session.next_question().await;
     write_project_settings(&project, &settings_with_hooks(&project, &[("AfterAgent", "new")]));
     wait_for_reply(&mut session, "added new").await;
-    reply.send(ApprovalReply::Deny(None)).unwrap();
+    session.approve(question.id, ApprovalReply::Deny(None));
     session.wait_until_idle().await;
     assert_eq!(project.inputs("new").len(), 1);
 }
@@ -192,19 +192,10 @@ async fn next_mode(session: &mut RunningSession) -> ApprovalMode {
 /// Has the agent change a hook's script, and leaves the change untrusted.
 async fn change_guard_script(session: &mut RunningSession) {
     session.prompt(r#"call run_shell_command {"command": "echo exit 0 >.gemini/hooks/guard.sh"}"#);
-    session
-        .find_event(|event| match event {
-            AgentEvent::ApprovalRequested(_, reply) => {
-                reply.send(ApprovalReply::Once).unwrap();
-                None
-            }
-            AgentEvent::GuardsChanged(_, reply) => {
-                reply.send(GuardTrustReply::KeepUntrusted).unwrap();
-                Some(())
-            }
-            _ => None,
-        })
-        .await;
+    let approval = session.next_question().await;
+    session.approve(approval.id, ApprovalReply::Once);
+    let Question { id, subject: QuestionSubject::GuardTrust(_) } = session.next_question().await else { panic!() };
+    session.send(SessionCommand::Answer { id, answer: Answer::GuardTrust(GuardTrustReply::KeepUntrusted) });
 }
 
 /// Shift+Tab sends the command for the next mode.

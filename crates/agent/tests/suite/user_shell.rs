@@ -31,7 +31,7 @@ async fn the_users_own_command_passes_hooks_and_is_not_asked_about() {
     let mut session = project.start_idle_session().await;
     let told = run_user_command(&mut session, "touch ran").await;
     assert!(project.exists("ran") && first_tool_error(&told).is_none());
-    assert!(!told.iter().any(|event| matches!(event, AgentEvent::ApprovalRequested(..))), "the user wrote it");
+    assert!(!told.iter().any(|event| matches!(event, AgentEvent::QuestionAsked(_))), "the user wrote it");
     for hook in ["before", "after"] {
         assert_eq!(project.input_fields(hook, "requested_by"), ["user"]);
         assert_eq!(project.input_fields(hook, "tool_name"), ["run_shell_command"]);

@@ -1,6 +1,6 @@
 //! A session's timeline as text: the events that fired, what each hook did, and how long it took.
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, Question, QuestionSubject, TurnEnd};
 use hookwright_hooks::{Decision, EventKind, RunReport};
 
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, WARN, paint};
@@ -83,7 +83,7 @@ pub(crate) fn event_lines(event: &AgentEvent) -> Vec<String> {
         AgentEvent::Compressed { before, after, .. } => {
             vec![format!("  {} {before} → {after} tokens", paint(NOTE, "history compressed"))]
         }
-        AgentEvent::ApprovalRequested(request, _) => {
+        AgentEvent::QuestionAsked(Question { subject: QuestionSubject::Approval(request), .. }) => {
             vec![format!("  {} {}", paint(NOTE, "asked the user:"), output::truncate_columns(&request.description, 70))]
         }
         AgentEvent::Warning(text) => vec![format!("  {} {text}", paint(WARN, "warning:"))],

@@ -18,7 +18,7 @@ use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Declaration, Tool, ToolKind, one_line};
 
 /// The origin of an MCP tool.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct McpToolOrigin {
     /// The server's name in the settings.
     pub server: String,

@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::{CommandError, CommandInvocation, check_command, parse_invocation};
 use crate::scope::TurnScope;
 use crate::{
-    AgentEvent, ApprovalMode, ApprovalReply, Approvals, EventSender, EventStream, Interaction, ModelGateway, Policy,
-    RequestBudget, Services,
+    AgentEvent, Answer, ApprovalMode, ApprovalReply, Approvals, EventSender, EventStream, Interaction, ModelGateway,
+    Policy, Question, QuestionSubject, RequestBudget, Services,
 };
 
 /// A project, its approval rules, and the replies of the user.
@@ -101,20 +101,18 @@ impl CommandCase {
     async fn run(&self, prompt: &str, args: &str) -> CommandCaseRun {
         let command = command("test", prompt, Path::new("/nowhere/test.toml"));
         let (services, mut events) = self.services();
+        let (answers, channel) = (services.events.clone(), services.events.clone());
         let mut replies = self.replies.clone().unwrap_or_default().into_iter();
         let cancel = self.cancel.clone();
         let screen = tokio::spawn(async move {
-            let (mut asked, mut notes, mut warnings, mut open) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            let (mut asked, mut notes, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
             while let Some(event) = events.recv().await {
                 match event {
-                    AgentEvent::ApprovalRequested(request, reply) => {
+                    AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::Approval(request) }) => {
                         asked.push(request.description.clone());
                         match replies.next() {
-                            Some(word) => drop(reply.send(word)),
-                            None => {
-                                open.push(reply);
-                                cancel.cancel();
-                            }
+                            Some(reply) => assert!(answers.answer(id, Answer::Approval(reply))),
+                            None => cancel.cancel(),
                         }
                     }
                     AgentEvent::Note(text) => notes.push(text),
@@ -125,6 +123,7 @@ impl CommandCase {
             (asked, notes, warnings)
         });
         let result = expand(services, &command, &format!("/test {args}"), args, &self.cancel).await;
+        channel.close();
         let (asked, notes, warnings) = screen.await.unwrap();
         CommandCaseRun { result, approvals: asked, notes, warnings }
     }
@@ -146,7 +145,7 @@ impl CommandCase {
             events,
             tamper_watch: std::sync::Arc::default(),
             background_hooks: Arc::default(),
-            approval_lock: Arc::default(),
+            question_lock: Arc::default(),
             interaction: if self.replies.is_some() { Interaction::Interactive } else { Interaction::Headless },
             generation: GenerationConfig::default(),
             loop_detection: true,

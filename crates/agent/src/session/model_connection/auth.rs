@@ -11,12 +11,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::local_servers::{self, LocalModelServer};
 use crate::model_gateway::{self, AnswerDelivery, ModelAnswer, ModelGateway};
+use crate::question::{InputVisibility, QuestionChoice, UserQuestion};
 use crate::scope::TurnScope;
 use crate::services::Services;
 use crate::session::dialog::{DialogContext, DialogOutcome, dialog_outcome};
 use crate::session::model_selection;
 use crate::session::reply::Reply;
-use crate::user_question::{InputVisibility, QuestionChoice, UserQuestion};
 
 /// How long a list of models may take.
 const MODEL_LIST_TIMEOUT: Duration = Duration::from_secs(15);

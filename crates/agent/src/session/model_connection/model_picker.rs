@@ -7,10 +7,10 @@ use hookwright_settings::{ConnectionOrigin, ModelConnection};
 use tokio::task::JoinSet;
 
 use super::local_servers;
+use crate::question::{QuestionChoice, UserQuestion};
 use crate::session::dialog::{DialogContext, DialogOutcome, dialog_outcome};
 use crate::session::model_selection;
 use crate::session::reply::Reply;
-use crate::user_question::{QuestionChoice, UserQuestion};
 
 /// How long a list of models may take.
 const PICKER_LIST_TIMEOUT: Duration = Duration::from_secs(8);

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use hookwright_agent::session::{PreparedSession, Reply, SessionCommand, SessionHandle, SessionOptions, Shutdown};
-use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, Question, QuestionId, TurnEnd,
+};
 use hookwright_settings::ProcessEnv;
 use serde_json::Value;
 use tokio::task::JoinHandle;
@@ -67,6 +69,17 @@ impl TestProject {
 impl RunningSession {
     pub(crate) fn send(&self, order: SessionCommand) {
         self.handle.send(order);
+    }
+
+    /// Answers an approval question.
+    pub(crate) fn approve(&self, id: QuestionId, reply: ApprovalReply) {
+        self.send(SessionCommand::Answer { id, answer: Answer::Approval(reply) });
+    }
+
+    /// Waits for the next question.
+    pub(crate) async fn next_question(&mut self) -> Question {
+        self.find_event(|event| if let AgentEvent::QuestionAsked(question) = event { Some(question) } else { None })
+            .await
     }
 
     pub(crate) fn prompt(&self, prompt: &str) {

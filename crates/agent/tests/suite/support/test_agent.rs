@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use hookwright_agent::transcript::{Transcript, TranscriptHeader};
 use hookwright_agent::{
-    Agent, AgentEvent, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventSender, EventStream,
-    HookEventForwarder, Interaction, ModelGateway, Policy, RequestBudget, Services, ToolEnd, TurnEnd,
+    Agent, AgentEvent, Answer, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventSender, EventStream,
+    HookEventForwarder, Interaction, ModelGateway, Policy, Question, QuestionSubject, RequestBudget, Services, ToolEnd,
+    TurnEnd,
 };
 use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, parse_layer};
 use hookwright_model::{AnyModel, Content, GenerationConfig};
@@ -113,7 +114,7 @@ impl AgentSetup<'_> {
             approvals: Approvals::new(self.mode, Vec::new(), Policy::default()).into(),
             events,
             background_hooks: Arc::default(),
-            approval_lock: Arc::default(),
+            question_lock: Arc::default(),
             interaction: self.interaction,
             generation: GenerationConfig::default(),
             loop_detection: true,
@@ -185,13 +186,14 @@ impl TestAgent {
         let cancel = CancellationToken::new();
         let TestAgent { agent, events, events_seen: seen, approval_requests: asked, approval_replies: replies, .. } =
             self;
+        let answers = agent.services().events.clone();
         let mut take = |event: AgentEvent| {
             look(&event, &cancel);
             match event {
-                AgentEvent::ApprovalRequested(request, reply) => {
-                    let word = replies.pop_front().unwrap_or_else(|| panic!("nobody knows what to say to {request:?}"));
+                AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::Approval(request) }) => {
+                    let reply = replies.pop_front().unwrap_or_else(|| panic!("no reply is left for {request:?}"));
                     asked.push(*request);
-                    let _ = reply.send(word);
+                    answers.answer(id, Answer::Approval(reply));
                 }
                 event => seen.push(event),
             }

@@ -11,8 +11,10 @@ mod sandbox;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::session::{PreparedSession, SessionCommand, Shutdown};
-use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, EventStream, Interaction};
+use hookwright_agent::session::{PreparedSession, SessionCommand, SessionHandle, Shutdown};
+use hookwright_agent::{
+    AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, Question, QuestionSubject,
+};
 use hookwright_settings::ProcessEnv;
 
 use crate::args::short_help::HEADLINE;
@@ -68,14 +70,18 @@ async fn run_session<S: DemoScript>(show: S, world: &ProcessEnv) -> anyhow::Resu
     let loaded = options.load(world)?;
     let (session, events, ended) = PreparedSession::new(options, world.clone(), loaded)?.start();
     show.session_commands().into_iter().for_each(|order| session.send(order));
-    let screen = tokio::spawn(print_timeline(show, events));
+    let screen = tokio::spawn(print_timeline(show, session.clone(), events));
     session.end(Shutdown::Done, EndReason::Exit);
     ended.await?;
     screen.await?
 }
 
 /// Prints the timeline and approves every call that is asked about.
-async fn print_timeline<S: DemoScript>(mut show: S, mut receiver: EventStream) -> anyhow::Result<S> {
+async fn print_timeline<S: DemoScript>(
+    mut show: S,
+    session: SessionHandle,
+    mut receiver: EventStream,
+) -> anyhow::Result<S> {
     let mut answer = String::new();
     while let Some(event) = receiver.recv().await {
         show.count_event(&event);
@@ -92,8 +98,8 @@ async fn print_timeline<S: DemoScript>(mut show: S, mut receiver: EventStream) -
             writeln!(stdout, "{line}")?;
         }
         drop(stdout);
-        if let AgentEvent::ApprovalRequested(_, reply) = event {
-            let _ = reply.send(ApprovalReply::Once);
+        if let AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::Approval(_) }) = event {
+            session.send(SessionCommand::Answer { id, answer: Answer::Approval(ApprovalReply::Once) });
         }
     }
     Ok(show)

@@ -2,30 +2,24 @@
 
 use std::io;
 
-use hookwright_agent::{InputVisibility, QuestionAnswer, QuestionKind, UserQuestion};
-use tokio::sync::oneshot;
+use hookwright_agent::{Answer, InputVisibility, QuestionKind, UserQuestion};
 
 use super::echo::EchoOff;
 use super::printer::print_lines;
 
+/// What is printed when the user does not answer.
+pub(super) const LEFT_AS_IT_IS: &str = "left as it is";
+
 /// A question that waits for a line.
 pub(super) struct PendingInquiry {
     inquiry: Box<UserQuestion>,
-    reply: oneshot::Sender<QuestionAnswer>,
     /// Keeps the echo off while the question is open.
     _echo_off: Option<EchoOff>,
 }
 
-/// The meaning of a line that answers a question.
-enum InquiryLine {
-    Answer(QuestionAnswer),
-    Cancel,
-    Invalid,
-}
-
 impl PendingInquiry {
     /// Prints the question, or prints why it cannot be asked here and returns none.
-    pub(super) fn new(inquiry: Box<UserQuestion>, reply: oneshot::Sender<QuestionAnswer>) -> io::Result<Option<Self>> {
+    pub(super) fn new(inquiry: Box<UserQuestion>) -> io::Result<Option<Self>> {
         print_lines(&inquiry.title)?;
         inquiry.details.iter().try_for_each(|line| print_lines(line))?;
         let mut hidden = None;
@@ -52,47 +46,31 @@ impl PendingInquiry {
                 print_lines(&format!("({placeholder}{first}; a single dot leaves it)"))?;
             }
         }
-        Ok(Some(PendingInquiry { inquiry, reply, _echo_off: hidden }))
+        Ok(Some(PendingInquiry { inquiry, _echo_off: hidden }))
     }
 
-    /// Returns whether the command still waits for the answer.
-    fn is_open(&self) -> bool {
-        !self.reply.is_closed()
-    }
-
-    /// Answers the question with a line.
-    ///
-    /// Returns the question again if it is still open, and whether the line was for it.
-    pub(super) fn answer(self, line: &str) -> io::Result<(Option<Self>, bool)> {
-        if !self.is_open() {
-            return Ok((None, false));
+    /// Returns the answer that a line gives; none, and a message to the user, if the line is not one of the choices.
+    pub(super) fn answer(&self, line: &str) -> io::Result<Option<Answer>> {
+        let answer = parse_line(&self.inquiry, line);
+        match answer {
+            Some(Answer::Dismissed) => print_lines(LEFT_AS_IT_IS)?,
+            None => print_lines("that is not one of the choices; type a number, a name, or an empty line")?,
+            Some(_) => {}
         }
-        match parse_line(&self.inquiry, line) {
-            // The command no longer waits if the session is ending.
-            InquiryLine::Answer(answer) => drop(self.reply.send(answer)),
-            InquiryLine::Cancel => print_lines("left as it is")?,
-            InquiryLine::Invalid => {
-                print_lines("that is not one of the choices; type a number, a name, or an empty line")?;
-                return Ok((Some(self), true));
-            }
-        }
-        Ok((None, true))
+        Ok(answer)
     }
 }
 
-fn parse_line(inquiry: &UserQuestion, line: &str) -> InquiryLine {
+fn parse_line(inquiry: &UserQuestion, line: &str) -> Option<Answer> {
     let line = line.trim();
     match &inquiry.kind {
-        QuestionKind::Text { .. } if line == "." => InquiryLine::Cancel,
-        QuestionKind::Text { .. } => InquiryLine::Answer(QuestionAnswer::Text(line.to_owned())),
-        QuestionKind::Choice { .. } if line.is_empty() => InquiryLine::Cancel,
+        QuestionKind::Text { .. } if line == "." => Some(Answer::Dismissed),
+        QuestionKind::Text { .. } => Some(Answer::Text(line.to_owned())),
+        QuestionKind::Choice { .. } if line.is_empty() => Some(Answer::Dismissed),
         QuestionKind::Choice { choices, .. } => {
             let number = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let named = || choices.iter().position(|choice| choice.name.eq_ignore_ascii_case(line));
-            match number.filter(|at| *at < choices.len()).or_else(named) {
-                Some(at) => InquiryLine::Answer(QuestionAnswer::Choice(at)),
-                None => InquiryLine::Invalid,
-            }
+            number.filter(|at| *at < choices.len()).or_else(named).map(Answer::Choice)
         }
     }
 }

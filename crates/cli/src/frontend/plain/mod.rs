@@ -12,7 +12,7 @@ use hookwright_agent::session::{
     FrontEndAction, InputLine, NO_HOOKS, PreparedSession, SessionCommand, SessionHandle, SessionView, Shutdown,
     panel_text,
 };
-use hookwright_agent::{AgentEvent, CallError, EndReason, EventStream};
+use hookwright_agent::{AgentEvent, Answer, CallError, EndReason, EventStream, Question, QuestionId, QuestionSubject};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::args::SessionArgs;
@@ -28,7 +28,7 @@ use crate::signals::Signals;
 use crate::telemetry::TelemetryRecorder;
 use crate::{exit, frontend::session_options, output};
 use printer::{print_event, print_lines};
-use questions::{PendingQuestion, print_approval_question, print_guard_question};
+use questions::PendingQuestion;
 
 /// Runs a session in plain lines.
 pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> anyhow::Result<u8> {
@@ -106,7 +106,7 @@ struct PlainSession {
     stats: SessionStats,
     log: HookLog,
     /// The question that the next line answers.
-    question: Option<PendingQuestion>,
+    question: Option<(QuestionId, PendingQuestion)>,
     is_working: bool,
     /// The calls that are running.
     running: Vec<LiveCard>,
@@ -187,9 +187,9 @@ impl PlainSession {
     /// otherwise it announces that the next one exits.
     fn handle_interrupt(&mut self) -> io::Result<LineOutcome> {
         let now = Instant::now();
-        if let Some(PendingQuestion::Inquiry(_)) = &self.question {
-            self.question = None;
-            print_lines("left as it is")?;
+        if let Some((id, PendingQuestion::Inquiry(_))) = self.question {
+            self.answer_question(id, Answer::Dismissed);
+            print_lines(inquiry::LEFT_AS_IT_IS)?;
             return self.print_prompt().map(|()| LineOutcome::Continue);
         }
         if self.is_working {
@@ -214,22 +214,22 @@ impl PlainSession {
         self.stats.count(&event);
         self.log.record_event(&event, Instant::now());
         self.record_event(&event)?;
-        if let AgentEvent::ApprovalRequested(..) | AgentEvent::GuardsChanged(..) = &event {
+        if let AgentEvent::QuestionAsked(Question { subject, .. }) = &event
+            && !matches!(subject, QuestionSubject::Input(_))
+        {
             let loaded = self.session.view().loaded.clone();
             output::notify(loaded.settings.ui.notifications, &loaded.process_env, "a question waits for you")?;
         }
         match event {
-            AgentEvent::ApprovalRequested(request, reply) => {
-                let asked = print_approval_question(&request);
-                self.question = Some(PendingQuestion::Call(reply, request));
-                asked
+            AgentEvent::QuestionAsked(Question { id, subject }) => {
+                match PendingQuestion::print(subject)? {
+                    Some(question) => self.question = Some((id, question)),
+                    None => self.answer_question(id, Answer::Dismissed),
+                }
+                Ok(())
             }
-            AgentEvent::GuardsChanged(changes, reply) => {
-                self.question = Some(PendingQuestion::Guards(reply));
-                print_guard_question(&changes)
-            }
-            AgentEvent::UserQuestion(inquiry, reply) => {
-                self.question = inquiry::PendingInquiry::new(inquiry, reply)?.map(PendingQuestion::Inquiry);
+            AgentEvent::QuestionClosed(id) => {
+                self.question.take_if(|(open, _)| *open == id);
                 Ok(())
             }
             AgentEvent::LoggedOut => {
@@ -291,12 +291,11 @@ impl PlainSession {
     /// Handles a line of the user's: the answer to a question, a command or a prompt.
     fn handle_line(&mut self, line: &str) -> io::Result<LineOutcome> {
         self.exit_deadline = None;
-        if let Some(question) = self.question.take() {
-            let (again, is_consumed) = question.answer(line.trim())?;
-            self.question = again;
-            if is_consumed {
-                return Ok(LineOutcome::Continue);
+        if let Some((id, question)) = &self.question {
+            if let Some(answer) = question.answer(line.trim())? {
+                self.answer_question(*id, answer);
             }
+            return Ok(LineOutcome::Continue);
         }
         let command = self.shell_mode.then(|| format!("!{}", line.trim())).filter(|_| line.trim() != "!");
         match self.session.view().parse_line(command.as_deref().unwrap_or(line)) {
@@ -319,6 +318,11 @@ impl PlainSession {
             InputLine::UnknownCommand(command) => print_lines(&command.to_string())?,
         }
         Ok(LineOutcome::Continue)
+    }
+
+    fn answer_question(&mut self, id: QuestionId, answer: Answer) {
+        self.question = None;
+        self.session.send(SessionCommand::Answer { id, answer });
     }
 
     fn show_view(&self, view: FrontEndAction) -> io::Result<()> {

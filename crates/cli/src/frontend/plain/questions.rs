@@ -3,9 +3,8 @@
 
 use std::io;
 
-use hookwright_agent::{ApprovalReply, ApprovalRequest, GuardChange, GuardTrustReply};
+use hookwright_agent::{Answer, ApprovalReply, ApprovalRequest, GuardChange, GuardTrustReply, QuestionSubject};
 use hookwright_tools::ToolDisplay;
-use tokio::sync::oneshot;
 
 use super::inquiry;
 use super::printer::print_lines;
@@ -17,32 +16,40 @@ use crate::output;
 
 /// The question that the next line answers.
 pub(super) enum PendingQuestion {
-    Call(oneshot::Sender<ApprovalReply>, Box<ApprovalRequest>),
-    Guards(oneshot::Sender<GuardTrustReply>),
+    Call(Box<ApprovalRequest>),
+    Guards,
     Inquiry(inquiry::PendingInquiry),
 }
 
 impl PendingQuestion {
-    /// Answers the question with a line.
-    ///
-    /// Returns the question again if the line was no answer, and whether the line was for it. A line is not for the
-    /// question if the turn is over and no longer waits.
-    pub(super) fn answer(self, line: &str) -> io::Result<(Option<PendingQuestion>, bool)> {
+    /// Prints the question, or prints why it cannot be asked here and returns none.
+    pub(super) fn print(subject: QuestionSubject) -> io::Result<Option<Self>> {
+        Ok(match subject {
+            QuestionSubject::Approval(request) => {
+                print_approval_question(&request)?;
+                Some(PendingQuestion::Call(request))
+            }
+            QuestionSubject::GuardTrust(changes) => {
+                print_guard_question(&changes)?;
+                Some(PendingQuestion::Guards)
+            }
+            QuestionSubject::Input(inquiry) => inquiry::PendingInquiry::new(inquiry)?.map(PendingQuestion::Inquiry),
+        })
+    }
+
+    /// Returns the answer that a line gives, none if it gives no answer.
+    pub(super) fn answer(&self, line: &str) -> io::Result<Option<Answer>> {
         match self {
-            PendingQuestion::Call(reply, request) => Ok((None, reply.send(parse_reply(line, &request)).is_ok())),
-            PendingQuestion::Guards(reply) => {
-                let word = if line == "trust" { GuardTrustReply::Trust } else { GuardTrustReply::KeepUntrusted };
-                Ok((None, reply.send(word).is_ok()))
-            }
-            PendingQuestion::Inquiry(asked) => {
-                asked.answer(line).map(|(asked, is_consumed)| (asked.map(PendingQuestion::Inquiry), is_consumed))
-            }
+            PendingQuestion::Call(request) => Ok(Some(Answer::Approval(parse_reply(line, request)))),
+            PendingQuestion::Guards if line == "trust" => Ok(Some(Answer::GuardTrust(GuardTrustReply::Trust))),
+            PendingQuestion::Guards => Ok(Some(Answer::GuardTrust(GuardTrustReply::KeepUntrusted))),
+            PendingQuestion::Inquiry(asked) => asked.answer(line),
         }
     }
 }
 
 /// Prints the question whether a call may run.
-pub(super) fn print_approval_question(request: &ApprovalRequest) -> io::Result<()> {
+fn print_approval_question(request: &ApprovalRequest) -> io::Result<()> {
     // A model's own description of a long command is no substitute for the command.
     let command = request.args.get("command").and_then(serde_json::Value::as_str);
     let what = match (command, &request.preview) {
@@ -122,7 +129,7 @@ fn choices_text(request: &ApprovalRequest) -> String {
 }
 
 /// Prints the question whether the agent's changes to guards are trusted.
-pub(super) fn print_guard_question(changes: &[GuardChange]) -> io::Result<()> {
+fn print_guard_question(changes: &[GuardChange]) -> io::Result<()> {
     print_lines("The agent changed what your guards are made of:")?;
     for change in changes {
         print_lines(&change.to_string())?;

@@ -15,13 +15,11 @@ use super::card_store::{CardContent, CardStore};
 use super::completion::{Completion, CompletionNames};
 use super::composer::Composer;
 use super::console::ScreenConsoles;
-use super::dialog::{ApprovalDialog, OpenDialog};
+use super::dialog::QuestionDialog;
 use super::dialog_input::DialogInput;
 use super::focus::KeyboardFocus;
-use super::guard_dialog::GuardDialog;
 use super::history::PromptHistory;
 use super::hook_log::{self, HookLog};
-use super::inquiry_dialog::InquiryDialog;
 use super::markdown::MarkdownStream;
 use super::reply_blocks;
 use super::sent_prompts::SentPrompts;
@@ -109,7 +107,7 @@ pub(crate) struct App {
     pub(crate) busy: Option<BusyState>,
     /// Prompts that wait for the current turn to end.
     pub(crate) queue: Vec<String>,
-    pub(crate) dialogs: VecDeque<OpenDialog>,
+    pub(crate) dialogs: VecDeque<QuestionDialog>,
     pub(crate) search: Option<HistorySearch>,
     pub(crate) completion: Option<Completion>,
     pub(crate) names: CompletionNames,
@@ -212,15 +210,14 @@ impl App {
     }
 
     /// Updates everything that depends on the time.
-    pub(crate) fn tick(&mut self, now: Instant) {
+    pub(crate) fn tick(&mut self, now: Instant) -> Vec<AppEffect> {
         if self.exit_deadline.is_some_and(|until| until < now) {
             self.exit_deadline = None;
         }
         if self.rewind_deadline.is_some_and(|until| until < now) {
             self.rewind_deadline = None;
         }
-        self.dialogs.retain(|dialog| !dialog.is_stale());
-        self.release_held_key(now);
+        self.release_held_key(now)
     }
 
     /// Sets the activity that is under way.
@@ -307,15 +304,8 @@ impl App {
                     .with_text(DIM, format!(" ({source}, {event}): "));
                 self.push_block(text_block(line, WARN, &text));
             }
-            AgentEvent::ApprovalRequested(request, reply) => {
-                self.dialogs.push_back(OpenDialog::Call(ApprovalDialog::new(request, reply)));
-            }
-            AgentEvent::GuardsChanged(changes, reply) => {
-                self.dialogs.push_back(OpenDialog::Guards(GuardDialog::new(changes, reply)));
-            }
-            AgentEvent::UserQuestion(inquiry, reply) => {
-                self.dialogs.push_back(OpenDialog::Inquiry(InquiryDialog::new(inquiry, reply)));
-            }
+            AgentEvent::QuestionAsked(question) => self.dialogs.push_back(question.into()),
+            AgentEvent::QuestionClosed(id) => self.dialogs.retain(|question| question.id != id),
             // All attempts share one line: each message replaces the one before.
             AgentEvent::ModelRetry(text) => self.retry_notice = Some(text),
             AgentEvent::Note(text) => self.push_text(DIM, text),
@@ -407,7 +397,6 @@ impl App {
             self.cards.push(card.title(), CardContent::Text(card.output_so_far().to_owned()), Some(&card.call_id));
             self.push_block(card.interrupted());
         }
-        self.dialogs.retain(|dialog| !dialog.belongs_to_turn());
         if let Some(text) = end.message() {
             match end {
                 TurnEnd::Cancelled => self.push_text(WARN, text),

@@ -1,10 +1,9 @@
 //! The approval dialog: the call that would run, why the user is asked, and the user's answer.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::{ApprovalReply, ApprovalRequest};
+use hookwright_agent::{Answer, ApprovalReply, ApprovalRequest, Question, QuestionId, QuestionSubject};
 use hookwright_tools::{ToolDisplay, ToolKind};
 use serde_json::Value;
-use tokio::sync::oneshot;
 
 use super::composer::Composer;
 use super::diff::{self, escape_invisible_in_diff};
@@ -17,7 +16,24 @@ use crate::frontend::approval_text;
 use crate::frontend::approval_text::ApprovalChoice;
 use crate::output::escape_invisible;
 
-/// A dialog that is open while the agent works.
+/// A question of the session, on the screen.
+pub(crate) struct QuestionDialog {
+    pub(crate) id: QuestionId,
+    pub(crate) dialog: OpenDialog,
+}
+
+impl From<Question> for QuestionDialog {
+    fn from(question: Question) -> Self {
+        let dialog = match question.subject {
+            QuestionSubject::Approval(request) => OpenDialog::Call(ApprovalDialog::new(request)),
+            QuestionSubject::GuardTrust(changes) => OpenDialog::Guards(GuardDialog::new(changes)),
+            QuestionSubject::Input(inquiry) => OpenDialog::Inquiry(InquiryDialog::new(inquiry)),
+        };
+        QuestionDialog { id: question.id, dialog }
+    }
+}
+
+/// The dialog of a question, by its subject.
 pub(crate) enum OpenDialog {
     /// The question whether a call may run.
     Call(ApprovalDialog),
@@ -28,15 +44,6 @@ pub(crate) enum OpenDialog {
 }
 
 impl OpenDialog {
-    /// Returns whether the answer is no longer waited for.
-    pub(crate) fn is_stale(&self) -> bool {
-        match self {
-            OpenDialog::Call(dialog) => dialog.is_stale(),
-            OpenDialog::Guards(dialog) => dialog.is_stale(),
-            OpenDialog::Inquiry(dialog) => dialog.is_stale(),
-        }
-    }
-
     /// Returns whether the dialog has a text field with the keyboard.
     pub(crate) fn is_writing(&self) -> bool {
         match self {
@@ -69,11 +76,6 @@ impl OpenDialog {
         if let OpenDialog::Call(dialog) = self {
             dialog.ignores_text = ignores;
         }
-    }
-
-    /// Returns whether the dialog belongs to the turn and closes with it.
-    pub(crate) fn belongs_to_turn(&self) -> bool {
-        !matches!(self, OpenDialog::Inquiry(_))
     }
 
     pub(crate) fn paste(&mut self, text: &str) {
@@ -137,7 +139,6 @@ impl OpenDialog {
 /// A question whether a call may run, which waits for an answer.
 pub(crate) struct ApprovalDialog {
     request: Box<ApprovalRequest>,
-    reply: Option<oneshot::Sender<ApprovalReply>>,
     selected: usize,
     scroll: usize,
     writing: Option<DialogTextField>,
@@ -169,19 +170,22 @@ enum TextPurpose {
 }
 
 /// The result of a key.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) enum DialogReaction {
     /// The dialog stays open.
     Open,
-    /// The dialog has been answered.
-    Answered,
+    /// The user has answered the question.
+    Answered(Answer),
+}
+
+fn answered(reply: ApprovalReply) -> DialogReaction {
+    DialogReaction::Answered(Answer::Approval(reply))
 }
 
 impl ApprovalDialog {
-    pub(crate) fn new(request: Box<ApprovalRequest>, reply: oneshot::Sender<ApprovalReply>) -> Self {
+    pub(crate) fn new(request: Box<ApprovalRequest>) -> Self {
         ApprovalDialog {
             request,
-            reply: Some(reply),
             selected: 0,
             scroll: 0,
             writing: None,
@@ -189,11 +193,6 @@ impl ApprovalDialog {
             problem: None,
             ignores_text: false,
         }
-    }
-
-    /// Returns whether the answer is no longer waited for.
-    fn is_stale(&self) -> bool {
-        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     fn choices(&self) -> Vec<ApprovalChoice> {
@@ -257,7 +256,7 @@ impl ApprovalDialog {
             KeyCode::Esc => self.apply_choice(ApprovalChoice::Cancel),
             KeyCode::Enter => self.choose_number(self.selected),
             KeyCode::Char('y') => self.apply_choice(ApprovalChoice::Once),
-            KeyCode::Char('n') => self.answer(ApprovalReply::Deny(None)),
+            KeyCode::Char('n') => answered(ApprovalReply::Deny(None)),
             KeyCode::Char('e') => self.apply_choice(ApprovalChoice::Edit),
             KeyCode::Char(digit @ '1'..='6') => self.choose_number(digit as usize - '1' as usize),
             KeyCode::Up | KeyCode::Char('k') => self.select(self.selected + self.choices().len() - 1),
@@ -301,7 +300,7 @@ impl ApprovalDialog {
             (AlwaysStep::Choose(at), KeyCode::Down | KeyCode::Char('j') | KeyCode::Tab) => {
                 Some(AlwaysStep::Choose((at + 1) % count))
             }
-            (AlwaysStep::Confirm(at), KeyCode::Char('y')) => return self.answer(ApprovalReply::Always(at)),
+            (AlwaysStep::Confirm(at), KeyCode::Char('y')) => return answered(ApprovalReply::Always(at)),
             (AlwaysStep::Confirm(at), KeyCode::Char('n')) => Some(AlwaysStep::Choose(at)),
             (AlwaysStep::Confirm(at), _) if is_back => Some(AlwaysStep::Choose(at)),
             (step, _) => Some(step),
@@ -327,14 +326,14 @@ impl ApprovalDialog {
 
     fn apply_choice(&mut self, choice: ApprovalChoice) -> DialogReaction {
         match choice {
-            ApprovalChoice::Once => self.answer(ApprovalReply::Once),
-            ApprovalChoice::Session => self.answer(ApprovalReply::Session),
-            ApprovalChoice::Server => self.answer(ApprovalReply::Server),
+            ApprovalChoice::Once => answered(ApprovalReply::Once),
+            ApprovalChoice::Session => answered(ApprovalReply::Session),
+            ApprovalChoice::Server => answered(ApprovalReply::Server),
             ApprovalChoice::Edit => {
                 self.start_writing(TextPurpose::Arguments, &approval_text::editable_text(&self.request))
             }
             ApprovalChoice::Deny => self.start_writing(TextPurpose::Feedback, ""),
-            ApprovalChoice::Cancel => self.answer(ApprovalReply::Cancel),
+            ApprovalChoice::Cancel => answered(ApprovalReply::Cancel),
         }
     }
 
@@ -361,24 +360,16 @@ impl ApprovalDialog {
         match writing.purpose {
             TextPurpose::Feedback => {
                 let word = Some(text.trim().to_owned()).filter(|word| !word.is_empty());
-                self.answer(ApprovalReply::Deny(word))
+                answered(ApprovalReply::Deny(word))
             }
             TextPurpose::Arguments => match approval_text::args_with_text(&self.request, &text) {
-                Ok(args) => self.answer(ApprovalReply::Edited(args)),
+                Ok(args) => answered(ApprovalReply::Edited(args)),
                 Err(problem) => {
                     self.problem = Some(problem);
                     DialogReaction::Open
                 }
             },
         }
-    }
-
-    fn answer(&mut self, reply: ApprovalReply) -> DialogReaction {
-        if let Some(sender) = self.reply.take() {
-            // The turn may have been cancelled meanwhile.
-            let _ = sender.send(reply);
-        }
-        DialogReaction::Answered
     }
 
     /// Returns the full details: what hooks changed, and what would run.

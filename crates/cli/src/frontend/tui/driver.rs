@@ -170,7 +170,8 @@ impl<'a> ScreenDriver<'a> {
                 drawn = Instant::now();
                 dirty = false;
             }
-            self.app.release_held_key(Instant::now());
+            let effects = self.app.release_held_key(Instant::now());
+            self.run_effects(effects)?;
             let wait = if dirty { FRAME_INTERVAL.saturating_sub(drawn.elapsed()) } else { TICK_INTERVAL };
             tokio::select! {
                 event = self.input.next() => match event {
@@ -200,7 +201,8 @@ impl<'a> ScreenDriver<'a> {
                     self.handle_job_signal(stop)?;
                 }
                 () = tokio::time::sleep(wait), if dirty || self.app.is_animating() => {
-                    self.app.tick(Instant::now());
+                    let effects = self.app.tick(Instant::now());
+                    self.run_effects(effects)?;
                     dirty = true;
                 }
             }
@@ -246,11 +248,13 @@ impl<'a> ScreenDriver<'a> {
             // The next frame notices a new size.
             _ => Vec::new(),
         };
-        for effect in effects {
-            self.run_effect(effect)?;
-        }
+        self.run_effects(effects)?;
         self.request_files();
         Ok(())
+    }
+
+    fn run_effects(&mut self, effects: Vec<AppEffect>) -> anyhow::Result<()> {
+        effects.into_iter().try_for_each(|effect| self.run_effect(effect))
     }
 
     fn run_effect(&mut self, effect: AppEffect) -> anyhow::Result<()> {

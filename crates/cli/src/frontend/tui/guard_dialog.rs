@@ -3,8 +3,7 @@
 //! The safe choice comes first, so that a user who answers out of habit trusts nothing.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use hookwright_agent::{GuardChange, GuardTrustReply};
-use tokio::sync::oneshot;
+use hookwright_agent::{Answer, GuardChange, GuardTrustReply};
 
 use super::dialog::DialogReaction;
 use super::question_layout::QuestionLayout;
@@ -15,10 +14,13 @@ const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
     (GuardTrustReply::Trust, "Trust the change: it is active from now on"),
 ];
 
+fn answer(choice: usize) -> DialogReaction {
+    DialogReaction::Answered(Answer::GuardTrust(GUARD_CHOICES[choice].0))
+}
+
 /// A question whether changes to guards are trusted.
 pub(crate) struct GuardDialog {
     changes: Vec<GuardChange>,
-    reply: Option<oneshot::Sender<GuardTrustReply>>,
     selected: usize,
     scroll: usize,
 }
@@ -27,19 +29,15 @@ impl GuardDialog {
     /// The characters that answer the dialog.
     pub(crate) const ANSWER_KEYS: &str = "12n";
 
-    pub(crate) fn new(changes: Vec<GuardChange>, reply: oneshot::Sender<GuardTrustReply>) -> Self {
-        GuardDialog { changes, reply: Some(reply), selected: 0, scroll: 0 }
-    }
-
-    pub(crate) fn is_stale(&self) -> bool {
-        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    pub(crate) fn new(changes: Vec<GuardChange>) -> Self {
+        GuardDialog { changes, selected: 0, scroll: 0 }
     }
 
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
         match key.code {
-            KeyCode::Enter => self.answer(self.selected),
-            KeyCode::Char('1' | 'n') | KeyCode::Esc => self.answer(0),
-            KeyCode::Char('2') => self.answer(1),
+            KeyCode::Enter => answer(self.selected),
+            KeyCode::Char('1' | 'n') | KeyCode::Esc => answer(0),
+            KeyCode::Char('2') => answer(1),
             KeyCode::Up | KeyCode::Down | KeyCode::Tab => {
                 self.selected = 1 - self.selected;
                 DialogReaction::Open
@@ -54,14 +52,6 @@ impl GuardDialog {
         let most = change_lines(&self.changes).len().saturating_sub(1);
         self.scroll = self.scroll.saturating_add_signed(lines).min(most);
         DialogReaction::Open
-    }
-
-    fn answer(&mut self, choice: usize) -> DialogReaction {
-        if let Some(sender) = self.reply.take() {
-            // The turn may have been cancelled meanwhile.
-            let _ = sender.send(GUARD_CHOICES[choice].0);
-        }
-        DialogReaction::Answered
     }
 
     /// Returns the changes with their diffs.

@@ -1,8 +1,7 @@
 //! The dialog for a command's question: a list that typing narrows, or a text field, which is masked for a secret.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::{InputVisibility, QuestionAnswer, QuestionChoice, QuestionKind, UserQuestion};
-use tokio::sync::oneshot;
+use hookwright_agent::{Answer, InputVisibility, QuestionChoice, QuestionKind, UserQuestion};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
@@ -17,7 +16,6 @@ const MAX_NUMBERED_CHOICES: usize = 9;
 /// A command's question, which waits for an answer.
 pub(crate) struct InquiryDialog {
     inquiry: Box<UserQuestion>,
-    reply: Option<oneshot::Sender<QuestionAnswer>>,
     /// The typed text: the answer, or the filter of the list.
     text: Composer,
     /// The index of the selected choice among those that are shown.
@@ -25,7 +23,7 @@ pub(crate) struct InquiryDialog {
 }
 
 impl InquiryDialog {
-    pub(crate) fn new(inquiry: Box<UserQuestion>, reply: oneshot::Sender<QuestionAnswer>) -> Self {
+    pub(crate) fn new(inquiry: Box<UserQuestion>) -> Self {
         let mut text = Composer::default();
         let selected = match &inquiry.kind {
             QuestionKind::Choice { selected, .. } => *selected,
@@ -34,11 +32,7 @@ impl InquiryDialog {
                 0
             }
         };
-        InquiryDialog { inquiry, reply: Some(reply), text, selected }
-    }
-
-    pub(crate) fn is_stale(&self) -> bool {
-        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+        InquiryDialog { inquiry, text, selected }
     }
 
     /// Inserts pasted text; only its first line is used.
@@ -58,12 +52,9 @@ impl InquiryDialog {
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match (key.code, &self.inquiry.kind) {
-            (KeyCode::Esc, _) => self.cancel(),
-            (KeyCode::Char('c' | 'd'), _) if control => self.cancel(),
-            (KeyCode::Enter, QuestionKind::Text { .. }) => {
-                let words = self.text.take();
-                self.answer(QuestionAnswer::Text(words))
-            }
+            (KeyCode::Esc, _) => DialogReaction::Answered(Answer::Dismissed),
+            (KeyCode::Char('c' | 'd'), _) if control => DialogReaction::Answered(Answer::Dismissed),
+            (KeyCode::Enter, QuestionKind::Text { .. }) => DialogReaction::Answered(Answer::Text(self.text.take())),
             (KeyCode::Enter, QuestionKind::Choice { .. }) => self.choose(self.selected),
             (KeyCode::Up, QuestionKind::Choice { .. }) => self.step(-1),
             (KeyCode::Down | KeyCode::Tab, QuestionKind::Choice { .. }) => self.step(1),
@@ -82,19 +73,6 @@ impl InquiryDialog {
                 DialogReaction::Open
             }
         }
-    }
-
-    fn cancel(&mut self) -> DialogReaction {
-        self.reply = None;
-        DialogReaction::Answered
-    }
-
-    fn answer(&mut self, answer: QuestionAnswer) -> DialogReaction {
-        if let Some(sender) = self.reply.take() {
-            // The command no longer waits if the session is ending.
-            let _ = sender.send(answer);
-        }
-        DialogReaction::Answered
     }
 
     /// Returns the choices that match the typed text, with their numbers.
@@ -120,7 +98,7 @@ impl InquiryDialog {
 
     fn choose(&mut self, at: usize) -> DialogReaction {
         match self.matching_choices().get(at).map(|(number, _)| *number) {
-            Some(number) => self.answer(QuestionAnswer::Choice(number)),
+            Some(number) => DialogReaction::Answered(Answer::Choice(number)),
             None => DialogReaction::Open,
         }
     }

@@ -9,7 +9,7 @@ use hookwright_agent::session::SessionCommand;
 use super::app::{App, AppEffect, HistorySearch};
 use super::completion::Completion;
 use super::composer::{Composer, Motion};
-use super::dialog::{DialogReaction, OpenDialog};
+use super::dialog::{DialogReaction, QuestionDialog};
 use super::dialog_input::DialogInput;
 use super::styled_text::WARN;
 use super::vim::{Vim, VimKeyResult};
@@ -21,7 +21,7 @@ impl App {
             return vec![AppEffect::Expand];
         }
         if self.answers_dialog(key, now)
-            && let Some(dialog) = self.dialogs.front_mut()
+            && let Some(QuestionDialog { dialog, .. }) = self.dialogs.front_mut()
         {
             if control('x') && dialog.edited_text().is_some() {
                 return vec![AppEffect::Editor];
@@ -39,10 +39,7 @@ impl App {
                 (true, _) => self.dialog_input.passes(key, now),
             };
             dialog.set_ignores_text(self.dialog_input.has_text());
-            if passes {
-                self.handle_dialog_key(key);
-            }
-            return Vec::new();
+            return if passes { self.handle_dialog_key(key) } else { Vec::new() };
         }
         if !control('c') {
             self.exit_deadline = None;
@@ -103,25 +100,24 @@ impl App {
         effects
     }
 
-    /// Passes a key to the open dialog, and returns whether the dialog is still open.
-    fn handle_dialog_key(&mut self, key: KeyEvent) -> bool {
-        let Some(dialog) = self.dialogs.front_mut() else { return false };
-        let is_open = dialog.handle_key(key) == DialogReaction::Open;
-        if !is_open {
-            self.dialogs.pop_front();
-            self.dialog_input = DialogInput::default();
-        }
-        is_open
+    /// Passes a key to the open dialog, and returns the answer if the key gave it.
+    fn handle_dialog_key(&mut self, key: KeyEvent) -> Vec<AppEffect> {
+        let Some(question) = self.dialogs.front_mut() else { return Vec::new() };
+        let DialogReaction::Answered(answer) = question.dialog.handle_key(key) else { return Vec::new() };
+        let id = question.id;
+        self.dialogs.pop_front();
+        self.dialog_input = DialogInput::default();
+        vec![AppEffect::Command(SessionCommand::Answer { id, answer })]
     }
 
     /// Passes on a key that was held back until no other key followed it.
-    pub(crate) fn release_held_key(&mut self, now: Instant) {
-        if let Some(held) = self.dialog_input.release(now)
-            && self.handle_dialog_key(held.key)
-            && held.then_enter
-        {
-            self.handle_dialog_key(KeyCode::Enter.into());
+    pub(crate) fn release_held_key(&mut self, now: Instant) -> Vec<AppEffect> {
+        let Some(held) = self.dialog_input.release(now) else { return Vec::new() };
+        let effects = self.handle_dialog_key(held.key);
+        if effects.is_empty() && held.then_enter {
+            return self.handle_dialog_key(KeyCode::Enter.into());
         }
+        effects
     }
 
     /// Handles a key with the vi bindings, or returns none if the key has its ordinary meaning.
@@ -160,7 +156,7 @@ impl App {
     /// Inserts pasted text; line ends in it never submit it.
     pub(crate) fn paste(&mut self, text: &str) {
         match (self.dialogs.front_mut(), &mut self.search) {
-            (Some(dialog), _) if dialog.is_writing() => dialog.paste(text),
+            (Some(question), _) if question.dialog.is_writing() => question.dialog.paste(text),
             (_, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
             (_, None) => self.composer.paste(text),
         }
@@ -168,7 +164,7 @@ impl App {
 
     /// Returns the text for an editor, and a file name for it.
     pub(crate) fn editable_text(&self) -> (String, String) {
-        let asked = self.dialogs.front().and_then(OpenDialog::edited_text);
+        let asked = self.dialogs.front().and_then(|question| question.dialog.edited_text());
         asked.map_or_else(
             || (self.composer.expanded_text(), "prompt.md".to_owned()),
             |(text, name)| (text.to_owned(), name),
@@ -178,7 +174,7 @@ impl App {
     /// Applies the text from an editor.
     pub(crate) fn apply_edited_text(&mut self, text: &str) {
         match self.dialogs.front_mut() {
-            Some(dialog) if dialog.edited_text().is_some() => dialog.replace_text(text),
+            Some(QuestionDialog { dialog, .. }) if dialog.edited_text().is_some() => dialog.replace_text(text),
             _ => self.composer.set_prompt(text.trim_end()),
         }
     }

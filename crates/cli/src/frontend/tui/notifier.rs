@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_agent::AgentEvent;
+use hookwright_agent::{AgentEvent, QuestionSubject};
 use hookwright_settings::UiSettings;
 
 use super::driver::ScreenDriver;
@@ -28,8 +28,11 @@ impl ScreenDriver<'_> {
                 self.notifier.busy_since = Some(now);
                 return;
             }
-            AgentEvent::ApprovalRequested(request, _) => format!("{} waits for your permission", request.title),
-            AgentEvent::GuardsChanged(..) => "a change to your guards waits for your decision".to_owned(),
+            AgentEvent::QuestionAsked(question) => match &question.subject {
+                QuestionSubject::Approval(request) => format!("{} waits for your permission", request.title),
+                QuestionSubject::GuardTrust(_) => "a change to your guards waits for your decision".to_owned(),
+                QuestionSubject::Input(_) => return,
+            },
             AgentEvent::Idle { .. } => {
                 let since = self.notifier.busy_since.take();
                 if since.is_none_or(|since| now.saturating_duration_since(since) < MIN_NOTIFIED_WAIT) {

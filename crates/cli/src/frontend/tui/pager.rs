@@ -246,7 +246,7 @@ fn subject_version(at: &PagerSubject, app: &App) -> usize {
 fn subject_lines(at: &PagerSubject, app: &App) -> Vec<StyledLine> {
     match at {
         PagerSubject::Card(number) => app.cards.get(*number).map(|card| card.content.lines()).unwrap_or_default(),
-        PagerSubject::Question => app.dialogs.front().map(|dialog| dialog.details()).unwrap_or_default(),
+        PagerSubject::Question => app.dialogs.front().map(|question| question.dialog.details()).unwrap_or_default(),
         PagerSubject::Live(_) | PagerSubject::Thought | PagerSubject::Draft => text_lines(&subject_text(at, app)),
     }
 }

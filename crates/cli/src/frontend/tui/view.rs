@@ -26,8 +26,8 @@ pub(crate) fn render(app: &App, columns: usize, rows: usize, now: Instant) -> Sc
     let mut foot = Vec::new();
     let cursor = match app.dialogs.front() {
         _ if app.is_leaving => None,
-        Some(dialog) => {
-            let (lines, cursor) = dialog.view(columns, rows.saturating_sub(2));
+        Some(question) => {
+            let (lines, cursor) = question.dialog.view(columns, rows.saturating_sub(2));
             foot.extend(lines);
             cursor
         }

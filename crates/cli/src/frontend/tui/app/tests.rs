@@ -1,5 +1,5 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::SessionActivity;
+use hookwright_agent::{Answer, ApprovalReply, Question, QuestionId, QuestionSubject, SessionActivity};
 
 use super::super::view::render;
 use super::*;
@@ -115,7 +115,7 @@ fn two_interrupts_exit_and_one_only_clears() {
     assert!(app.handle_interrupt(now + Duration::from_secs(10)).is_empty());
 }
 
-fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::ApprovalReply>) {
+fn question() -> AgentEvent {
     let request = hookwright_agent::ApprovalRequest {
         rule_offer_texts: Vec::new(),
         call_id: "1".to_owned(),
@@ -134,8 +134,12 @@ fn question() -> (AgentEvent, tokio::sync::oneshot::Receiver<hookwright_agent::A
         protected_file: None,
         can_last: true,
     };
-    let (sender, receiver) = tokio::sync::oneshot::channel();
-    (AgentEvent::ApprovalRequested(Box::new(request), sender), receiver)
+    AgentEvent::QuestionAsked(Question { id: QuestionId(7), subject: QuestionSubject::Approval(Box::new(request)) })
+}
+
+/// The effect of an answer to [`question`].
+fn answered(reply: ApprovalReply) -> Vec<AppEffect> {
+    vec![AppEffect::Command(SessionCommand::Answer { id: QuestionId(7), answer: Answer::Approval(reply) })]
 }
 
 #[test]
@@ -145,35 +149,31 @@ fn a_word_begun_before_the_question_does_not_answer_it() {
     let key = |app: &mut App, char, now| app.handle_key(KeyEvent::new(KeyCode::Char(char), KeyModifiers::NONE), now);
     typed(&mut app, "go");
     key(&mut app, 'm', now);
-    let (event, mut reply) = question();
-    app.handle_event(event, now);
+    app.handle_event(question(), now);
     key(&mut app, 'y', now + Duration::from_millis(100));
     let sent = app.handle_key(KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE), now + Duration::from_millis(200));
-    assert!(reply.try_recv().is_err() && sent == [AppEffect::Submit("my".to_owned())]);
-    key(&mut app, 'y', now + Duration::from_secs(2));
-    assert!(reply.try_recv().is_err(), "another key may follow");
-    app.tick(now + Duration::from_secs(3));
-    assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once));
+    assert_eq!(sent, [AppEffect::Submit("my".to_owned())]);
+    assert!(key(&mut app, 'y', now + Duration::from_secs(2)).is_empty(), "another key may follow");
+    assert_eq!(app.tick(now + Duration::from_secs(3)), answered(ApprovalReply::Once));
 }
 
 #[test]
 fn a_reply_of_the_terminal_or_a_sentence_does_not_answer_a_question() {
     for text in ["41;354;0c", "1;2c", "maybe you should\r", "yes\r"] {
         let mut app = app();
-        let (event, mut reply) = question();
         let mut now = Instant::now();
-        app.handle_event(event, now);
+        app.handle_event(question(), now);
+        let mut effects = Vec::new();
         for character in text.chars() {
             let code = if character == '\r' { KeyCode::Enter } else { KeyCode::Char(character) };
-            app.handle_key(KeyEvent::new(code, KeyModifiers::NONE), now);
+            effects.extend(app.handle_key(KeyEvent::new(code, KeyModifiers::NONE), now));
             now += Duration::from_millis(30);
-            app.tick(now);
+            effects.extend(app.tick(now));
         }
-        app.tick(now + Duration::from_secs(5));
-        assert!(reply.try_recv().is_err(), "{text:?}");
+        effects.extend(app.tick(now + Duration::from_secs(5)));
+        assert!(effects.is_empty(), "{text:?}: {effects:?}");
         app.handle_key(KeyEvent::new(KeyCode::Char('1'), KeyModifiers::NONE), now + Duration::from_secs(6));
-        app.tick(now + Duration::from_secs(7));
-        assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Once), "{text:?}");
+        assert_eq!(app.tick(now + Duration::from_secs(7)), answered(ApprovalReply::Once), "{text:?}");
     }
 }
 
@@ -181,10 +181,18 @@ fn a_reply_of_the_terminal_or_a_sentence_does_not_answer_a_question() {
 fn a_question_right_after_a_prompt_is_answered_at_once() {
     let mut app = app();
     typed(&mut app, "go");
-    let (event, mut reply) = question();
-    app.handle_event(event, Instant::now());
+    app.handle_event(question(), Instant::now());
     assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
     press(&mut app, KeyCode::Char('n'));
-    app.tick(Instant::now() + Duration::from_secs(1));
-    assert_eq!(reply.try_recv(), Ok(hookwright_agent::ApprovalReply::Deny(None)));
+    assert_eq!(app.tick(Instant::now() + Duration::from_secs(1)), answered(ApprovalReply::Deny(None)));
+}
+
+#[test]
+fn a_question_that_is_withdrawn_leaves_the_screen() {
+    let mut app = app();
+    app.handle_event(question(), Instant::now());
+    app.handle_event(AgentEvent::QuestionClosed(QuestionId(8)), Instant::now());
+    assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
+    app.handle_event(AgentEvent::QuestionClosed(QuestionId(7)), Instant::now());
+    assert!(!shown(&mut app, 80).contains("Allow exactly this for this session"));
 }
