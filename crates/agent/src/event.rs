@@ -190,6 +190,9 @@ pub enum AgentEvent {
         /// The tokens of the conversation, as far as they are known.
         tokens: u64,
     },
+    /// The commands before a [`SessionCommand::Sync`](crate::session::SessionCommand::Sync) are carried out, except for
+    /// queued ones.
+    Synced,
     /// The whole list of queued prompts, sent whenever it changes.
     PromptsQueued(Vec<String>),
     /// The session begins to handle an input that the user typed.

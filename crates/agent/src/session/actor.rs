@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use hookwright_model::AnyModel;
+use hookwright_model::{AnyModel, Content};
 use hookwright_settings::{ApprovalMode, ProcessEnv};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -40,6 +40,8 @@ pub(super) struct SessionActor {
     pub(super) config_watch: ConfigWatch,
     /// Whether the disk did not respond at the last scan.
     pub(super) is_disk_unresponsive: bool,
+    /// Whether [`AgentEvent::Synced`] is sent when no dialog is open any more.
+    pub(super) is_sync_due: bool,
     /// The guards whose worker was given up, as of the last scan.
     pub(super) guards_with_dead_worker: Vec<String>,
     pub(super) extension_updates: ExtensionUpdates,
@@ -99,6 +101,7 @@ impl SessionActor {
         SessionActor {
             config_watch: ConfigWatch::new(&shared.view().loaded, &options.policies),
             is_disk_unresponsive: false,
+            is_sync_due: false,
             guards_with_dead_worker: Vec::new(),
             extension_updates: ExtensionUpdates::default(),
             mcp_sign_in: McpSignInTask::default(),
@@ -156,6 +159,14 @@ impl SessionActor {
             agent.shutdown().await;
         }
         report_changes_at_end(&self.services());
+    }
+
+    /// Returns the conversation, which is empty while a task has it.
+    pub(super) fn history(&self) -> Vec<std::sync::Arc<Content>> {
+        match &self.agent_slot {
+            AgentSlot::Idle(agent) => agent.history().to_vec(),
+            AgentSlot::Busy(_) | AgentSlot::Lost => Vec::new(),
+        }
     }
 
     fn is_over(&self) -> bool {
@@ -239,6 +250,8 @@ impl SessionActor {
                 self.enqueue(QueuedTask { typed: "/compress".to_owned(), task: AgentTask::Compress })
             }
             SessionCommand::Answer { id, answer } => drop(self.services().events.answer(id, answer)),
+            SessionCommand::Sync if self.dialogs.is_empty() => self.send_event(AgentEvent::Synced),
+            SessionCommand::Sync => self.is_sync_due = true,
             SessionCommand::Cancel => self.cancel_task(),
             SessionCommand::RecallPrompt => {
                 let last = self.queue.pop_back();

@@ -112,6 +112,9 @@ pub enum SessionCommand {
         /// The user's answer.
         answer: Answer,
     },
+    /// Reports with [`AgentEvent::Synced`](crate::AgentEvent::Synced) when the commands before it are carried out and
+    /// their questions are closed.
+    Sync,
     /// Cancels the running task; queued prompts are returned.
     Cancel,
     /// Returns the last queued prompt to the user.
@@ -148,6 +151,7 @@ impl SessionCommand {
             SessionCommand::Clear => "clear",
             SessionCommand::Compress => "compress",
             SessionCommand::Answer { .. } => "answer",
+            SessionCommand::Sync => "sync",
             SessionCommand::Cancel => "cancel",
             SessionCommand::RecallPrompt => "take_back",
             SessionCommand::Model(_) => "model",

@@ -65,7 +65,10 @@ impl SessionActor {
         match end {
             Ok(Some(outcome)) => outcome(self),
             Ok(None) => {}
-            Err(error) => tracing::error!(%error, "a talk was lost"),
+            Err(error) => tracing::error!(%error, "a dialog was lost"),
+        }
+        if self.dialogs.is_empty() && std::mem::take(&mut self.is_sync_due) {
+            self.send_event(AgentEvent::Synced);
         }
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn mode_obstacle(
 }
 
 /// Remembers the guards of a configuration that no session starts with: the file may not be readable the next time.
-pub fn remember_refused_guards(loaded: &LoadedConfig) {
+pub(super) fn remember_refused_guards(loaded: &LoadedConfig) {
     if let Err(error) = record_guards(loaded, RemovedGuardPolicy::Keep) {
         tracing::warn!(%error, "can't remember which guards there are");
     }

@@ -30,6 +30,7 @@ mod mcp_sign_in;
 mod memory;
 mod model_connection;
 mod model_selection;
+mod opening;
 mod options;
 mod permissions;
 mod reply;
@@ -43,6 +44,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use hookwright_hooks::Hook;
+use hookwright_model::Content;
 use hookwright_settings::commands::CustomCommands;
 use hookwright_settings::skills::Skills;
 use hookwright_settings::trust::{PendingChange, pending_changes};
@@ -76,7 +78,7 @@ pub use command::{
 pub use configuration::NO_HOOKS;
 pub use git_branch::current_git_branch;
 pub(crate) use guard_readiness::skips_approval;
-pub use guard_readiness::{remember_refused_guards, unarmed_guards, unarmed_in_engine as unarmed_in, unarmed_json};
+pub use guard_readiness::{unarmed_guards, unarmed_in_engine as unarmed_in, unarmed_json};
 pub use hook_list::{ArmedState, HookListEntry, hook_entries, hook_json, panel_text};
 use input_line::HELP_GROUPS;
 pub use input_line::{
@@ -84,6 +86,7 @@ pub use input_line::{
     slash_command_groups,
 };
 pub use model_selection::proxy_from_env;
+pub use opening::{AGENTS_FILE, OpeningChoice, OpeningQuestion, OpeningStep, SessionOpening};
 pub use options::{AuthTypeError, BrokenSettingsPolicy, HookUse, SessionError, SessionOptions, UnarmedGuardsPolicy};
 pub use reply::{Reply, Tone};
 pub use setup::tool_limits;
@@ -270,6 +273,11 @@ impl PreparedSession {
         self.actor.shared.view()
     }
 
+    /// Returns the conversation that the session goes on with.
+    pub fn history(&self) -> Vec<Arc<Content>> {
+        self.actor.history()
+    }
+
     /// Starts the session. Its event stream ends when the session does.
     pub fn start(self) -> (SessionHandle, EventStream, JoinHandle<()>) {
         let handle = SessionHandle { messages: self.messages, shared: self.actor.shared.clone() };
@@ -309,7 +317,7 @@ fn start_tamper_watch(
 }
 
 /// Returns the changes to guards that agents made in earlier or other open sessions and the user has not trusted.
-pub fn untrusted_guard_changes(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<PendingChange> {
+fn untrusted_guard_changes(options: &SessionOptions, loaded: &LoadedConfig) -> Vec<PendingChange> {
     pending_changes(&loaded.paths, &loaded.project.root, &GuardedFiles::new(loaded, &options.policies).files)
 }
 

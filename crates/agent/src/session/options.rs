@@ -27,6 +27,8 @@ pub struct SessionOptions {
     pub extensions: ExtensionChoice,
     /// The only MCP servers to use, if some are named.
     pub mcp_servers: Option<Vec<String>>,
+    /// MCP servers that the front end brings, by name, as in the settings.
+    pub extra_mcp_servers: serde_json::Map<String, serde_json::Value>,
     /// Whether hooks run.
     pub hooks: HookUse,
     /// The policy for a settings file that cannot be parsed.
@@ -101,7 +103,9 @@ impl SessionOptions {
     pub fn load(&self, world: &ProcessEnv) -> Result<LoadedConfig, SessionError> {
         let project = world.cwd.canonicalize().map_err(SessionError::NoDirectory)?;
         let (extensions, mcp_servers) = (self.extensions.clone(), self.mcp_servers.clone());
-        Ok(load(world, &LoadOptions { project, trust: self.trust, extensions, mcp_servers }))
+        let mut loaded = load(world, &LoadOptions { project, trust: self.trust, extensions, mcp_servers });
+        loaded.settings.mcp_servers.extend(self.extra_mcp_servers.clone());
+        Ok(loaded)
     }
 }
 

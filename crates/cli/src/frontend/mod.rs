@@ -3,7 +3,9 @@
 pub(crate) mod approval_text;
 pub(crate) mod demo;
 pub(crate) mod headless;
+pub(crate) mod opening_text;
 pub(crate) mod plain;
+pub(crate) mod prompt_images;
 pub(crate) mod reply_text;
 pub(crate) mod resumed_history;
 pub(crate) mod session_messages;

@@ -24,6 +24,7 @@ pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction, world: &Pr
             names => ExtensionChoice::Only(names.to_vec()),
         },
         mcp_servers: (!args.allowed_mcp_server_names.is_empty()).then(|| args.allowed_mcp_server_names.clone()),
+        extra_mcp_servers: serde_json::Map::new(),
         broken_settings: if args.ignore_broken_settings {
             BrokenSettingsPolicy::Continue
         } else {

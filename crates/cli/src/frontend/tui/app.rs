@@ -347,7 +347,8 @@ impl App {
             | AgentEvent::ModelResponse { .. }
             | AgentEvent::ModelFailed { .. }
             | AgentEvent::LoggedOut
-            | AgentEvent::ConfigurationChanged => {}
+            | AgentEvent::ConfigurationChanged
+            | AgentEvent::Synced => {}
         }
     }
 

@@ -3,14 +3,13 @@
 //! An image that tools may not read is copied to a folder where they may. In the prompt it is `@path`, on the screen
 //! `[image shot.png, 12 KB]`.
 
-use std::ffi::{OsStr, OsString};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_agent::context::mentioned_files;
-use hookwright_disk::{Durability, ReadError, SymlinkPolicy};
+use hookwright_disk::{ReadError, SymlinkPolicy};
 use hookwright_process::{
     CaptureLimit, Exit, OutputRouting, Process, ProcessGroups, ProcessInput, ProgramSpec, TerminationWait,
 };
@@ -20,11 +19,10 @@ use percent_encoding::percent_decode_str;
 use super::app::App;
 use super::driver::ScreenDriver;
 use super::styled_text::WARN;
+use crate::frontend::prompt_images::{ImageFolder, KeptImage, format_image_size, image_label, image_mention};
 
 /// The longest pasted text that is taken for a path.
 const MAX_PASTED_PATH_BYTES: usize = 1000;
-/// The age at which copies are deleted.
-const MAX_COPY_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// The result of looking for an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,14 +33,6 @@ pub(crate) enum ImageLookup {
     NotAnImage(String, Option<String>),
     /// No image can be had, for this reason.
     Unavailable(String),
-}
-
-/// Where images may be read and copied to.
-#[derive(Clone, Debug)]
-pub(crate) struct ImageLocations {
-    pub(crate) workspace: Arc<Workspace>,
-    /// The folder for copies of images that tools may not read.
-    pub(crate) folder: PathBuf,
 }
 
 /// Returns the path that a pasted text names, if it has an image's extension.
@@ -86,7 +76,7 @@ fn unescape_path(text: &str) -> Option<String> {
 }
 
 /// Looks up the image at a path that was pasted as `text`.
-pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> ImageLookup {
+pub(crate) fn from_path(path: &Path, text: &str, place: &ImageFolder) -> ImageLookup {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let path = place.workspace.directory().join(path);
     let not = |why: String| ImageLookup::NotAnImage(text.to_owned(), Some(why));
@@ -105,58 +95,10 @@ pub(crate) fn from_path(path: &Path, text: &str, place: &ImageLocations) -> Imag
     }
 }
 
-/// Returns the mention of an image, if tools may read it.
-fn image_mention(path: &Path, workspace: &Workspace) -> Option<String> {
-    let real = workspace.resolve_to_read(path.to_str()?).ok()?;
-    let name = workspace.shorten(&real);
-    let plain = |char: char| char.is_alphanumeric() || matches!(char, '/' | '.' | '_' | '-');
-    match name.chars().all(plain) {
-        true => Some(format!("@{name}")),
-        false => Some(format!("@\"{name}\"")).filter(|_| !name.contains(|char: char| char == '"' || char.is_control())),
-    }
-}
-
-/// Copies an image to the folder that tools may read.
-fn copy_image(name: &str, bytes: &[u8], place: &ImageLocations) -> ImageLookup {
-    let mut hasher = DefaultHasher::new();
-    bytes.hash(&mut hasher);
-    let extension = Path::new(name).extension().unwrap_or(OsStr::new("png")).to_string_lossy().to_lowercase();
-    let file = place.folder.join(format!("{:016x}.{extension}", hasher.finish()));
-    remove_old_copies(&place.folder);
-    let kept = hookwright_disk::write_atomic_private(&file, bytes, Durability::Unsynced)
-        .map_err(|error| error.to_string())
-        .and_then(|()| place.workspace.allow_reading(&place.folder).map_err(|error| error.to_string()));
-    match (kept, image_mention(&file, &place.workspace)) {
-        (Ok(()), Some(mention)) => ImageLookup::Image { label: image_label(name, bytes.len() as u64), mention },
-        (Ok(()), None) => ImageLookup::Unavailable(format!("{name} can't be named in a prompt")),
-        (Err(error), _) => {
-            ImageLookup::Unavailable(format!("{name} can't be copied to {}: {error}", place.folder.display()))
-        }
-    }
-}
-
-fn remove_old_copies(folder: &Path) {
-    let is_old = |entry: &std::fs::DirEntry| {
-        let modified = entry.metadata().and_then(|metadata| metadata.modified());
-        modified.is_ok_and(|then| then.elapsed().is_ok_and(|age| age > MAX_COPY_AGE))
-    };
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten().filter(is_old) {
-        let _ = std::fs::remove_file(entry.path());
-    }
-}
-
-/// Returns the label `[image shot.png, 12 KB]` without its brackets.
-fn image_label(name: &str, size: u64) -> String {
-    let name: String =
-        crate::output::sanitize(name).chars().filter(|char| !matches!(char, '[' | ']' | '\n' | '\t')).collect();
-    format!("image {}, {}", crate::output::truncate_columns(&name, 40), format_image_size(size))
-}
-
-pub(crate) fn format_image_size(size: u64) -> String {
-    match size {
-        0..1024 => format!("{size} bytes"),
-        1024..1_048_576 => format!("{} KB", size.div_ceil(1024)),
-        _ => format!("{:.1} MB", size as f64 / 1_048_576.0),
+fn copy_image(name: &str, bytes: &[u8], place: &ImageFolder) -> ImageLookup {
+    match place.keep(name, bytes) {
+        Ok(KeptImage { label, mention }) => ImageLookup::Image { label, mention },
+        Err(why) => ImageLookup::Unavailable(why),
     }
 }
 
@@ -202,27 +144,21 @@ impl App {
 }
 
 impl ScreenDriver<'_> {
-    fn image_locations(&self) -> ImageLocations {
-        let view = self.session.view();
-        let loaded = &view.loaded;
-        let folder = loaded.paths.project_temp_dir(&loaded.project.root).join("images");
-        ImageLocations { workspace: view.services.tool_context.workspace.clone(), folder }
-    }
-
     /// Starts a lookup in the background if the pasted text may be an image for the prompt, and returns whether it did.
     pub(crate) fn look_up_pasted_image(&mut self, text: &str) -> bool {
         let writes = self.app.dialogs.is_empty() && self.app.search.is_none() && !self.app.shell_mode;
         let Some(path) = image_path(text, &self.session.view().loaded.paths.home).filter(|_| writes) else {
             return false;
         };
-        let (sender, text, place) = (self.images.0.clone(), text.to_owned(), self.image_locations());
+        let (sender, text, place) =
+            (self.images.0.clone(), text.to_owned(), ImageFolder::of_view(&self.session.view()));
         tokio::task::spawn_blocking(move || sender.send(from_path(&path, &text, &place)));
         true
     }
 
     /// Starts a lookup of an image in the clipboard in the background.
     pub(crate) fn look_up_clipboard_image(&mut self) {
-        let (sender, place) = (self.images.0.clone(), self.image_locations());
+        let (sender, place) = (self.images.0.clone(), ImageFolder::of_view(&self.session.view()));
         let env = self.world.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let groups = self.session.view().services.tool_context.process_groups.clone();
         tokio::spawn(async move { sender.send(from_clipboard(place, env, groups).await) });
@@ -230,7 +166,7 @@ impl ScreenDriver<'_> {
 
     /// Remembers the labels of the images that a prompt mentions, for its echo.
     pub(crate) fn show_images(&mut self, text: &str) {
-        let place = self.image_locations();
+        let place = ImageFolder::of_view(&self.session.view());
         // Images in the folder were allowed before; a new conversation resets the allowed paths.
         if text.contains(&*place.folder.to_string_lossy()) {
             let _ = place.workspace.allow_reading(&place.folder);
@@ -252,7 +188,7 @@ const CLIPBOARD_READERS: &[(&str, &[&str])] = &[
 
 /// Returns the image in the clipboard from the first program that prints one.
 pub(crate) async fn from_clipboard(
-    place: ImageLocations,
+    place: ImageFolder,
     env: Vec<(OsString, OsString)>,
     groups: Arc<ProcessGroups>,
 ) -> ImageLookup {
@@ -326,12 +262,12 @@ mod tests {
 
     const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-    fn place() -> (tempfile::TempDir, ImageLocations) {
+    fn place() -> (tempfile::TempDir, ImageFolder) {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("w")).unwrap();
         let workspace = Arc::new(Workspace::new(dir.path().join("w"), []).unwrap());
         let folder = workspace.directory().with_file_name("images");
-        (dir, ImageLocations { workspace, folder })
+        (dir, ImageFolder { workspace, folder })
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) mod diff;
 mod driver;
 mod focus;
 mod fuzzy;
-mod guard_dialog;
+pub(crate) mod guard_dialog;
 mod highlight;
 mod history;
 pub(crate) mod hook_log;
@@ -47,27 +47,23 @@ pub(crate) mod styled_text;
 mod subagent;
 mod terminal;
 mod theme;
-pub(crate) mod trust_questions;
 pub(crate) mod view;
 mod vim;
 
 use std::io::IsTerminal;
 
-use hookwright_agent::session::{
-    BrokenSettingsPolicy, PreparedSession, UnarmedGuardsPolicy, broken_settings_file, remember_refused_guards,
-    unarmed_guards, untrusted_guard_changes,
-};
-use hookwright_agent::{Interaction, transcript};
-use hookwright_settings::ProcessEnv;
+use hookwright_agent::Interaction;
+use hookwright_agent::session::{OpeningChoice, OpeningQuestion, OpeningStep, SessionOpening};
+use hookwright_settings::{LoadedConfig, ProcessEnv};
 
 use crate::args::{OutputFormat, SessionArgs};
-use crate::frontend::session_options;
+use crate::frontend::{opening_text, session_options};
 use crate::signals::Signals;
 pub(crate) use driver::FAREWELL_MESSAGE;
-pub(crate) use images::format_image_size;
 use job_signals::JobSignals;
 use key_input::KeyInput;
 pub(crate) use restore_page::plan_lines;
+use startup_question::StartupQuestion;
 use terminal::TerminalGuard;
 pub(crate) use terminal::restore_modes;
 
@@ -138,69 +134,52 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
 }
 
 async fn run_session(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
-    let mut options = session_options::from_args(args, Interaction::Interactive, world);
-    let mut loaded = options.load(world)?;
-    let plain = args.screen_reader || loaded.settings.ui.screen_reader || world.var("TERM") == Some("dumb");
+    let options = session_options::from_args(args, Interaction::Interactive, world);
+    let mut opening = SessionOpening::new(options, world.clone())?;
+    let plain = args.screen_reader || opening.loaded().settings.ui.screen_reader || world.var("TERM") == Some("dumb");
     let mut hands = match plain {
         true => None,
         false => Some(TerminalHandle::open()?),
     };
-    match trust_questions::ask_about_folder(&loaded, hands.as_mut()).await? {
-        trust_questions::TrustAnswer::NotNeeded => {}
-        trust_questions::TrustAnswer::Recorded => loaded = options.load(world)?,
-        trust_questions::TrustAnswer::Exit => return Ok(crate::exit::OK),
-    }
-    crate::log::add_secrets(&loaded);
-    // A broken file that is known to have contained guards is asked about together with them below.
-    let held_guards =
-        |file: &std::path::Path| loaded.unarmed_guards.iter().any(|guard| guard.file.as_deref() == Some(file));
-    if let Some(file) =
-        broken_settings_file(&loaded).filter(|_| options.broken_settings == BrokenSettingsPolicy::Refuse)
-        && !held_guards(file)
-    {
-        if !trust_questions::ask_about_broken_settings(&loaded, file, hands.as_mut()).await? {
-            return Ok(crate::exit::UNGUARDED);
-        }
-        options.broken_settings = BrokenSettingsPolicy::Continue;
-    }
-    let changes = untrusted_guard_changes(&options, &loaded);
-    if !changes.is_empty() {
-        match trust_questions::ask_about_changes(&loaded, &changes, hands.as_mut()).await? {
-            trust_questions::TrustAnswer::NotNeeded => {}
-            trust_questions::TrustAnswer::Recorded => loaded = options.load(world)?,
-            trust_questions::TrustAnswer::Exit => return Ok(crate::exit::UNGUARDED),
+    while let Some(question) = opening.next_question()? {
+        let choice = ask_opening_question(&question, opening.loaded(), hands.as_mut()).await?;
+        let step = opening.answer(&question, choice)?;
+        opening.take_warnings().iter().try_for_each(crate::output::warn)?;
+        if step == OpeningStep::Leave {
+            return Ok(if question.concerns_guards() { crate::exit::UNGUARDED } else { crate::exit::OK });
         }
     }
-    match trust_questions::ask_about_notes(&loaded, hands.as_mut()).await? {
-        trust_questions::TrustAnswer::NotNeeded => {}
-        trust_questions::TrustAnswer::Recorded => loaded = options.load(world)?,
-        trust_questions::TrustAnswer::Exit => return Ok(crate::exit::OK),
-    }
-    let unarmed = unarmed_guards(&options, &loaded);
-    if !unarmed.is_empty() {
-        remember_refused_guards(&loaded);
-        if !trust_questions::ask_about_guards(&loaded, &unarmed, hands.as_mut()).await? {
-            return Ok(crate::exit::UNGUARDED);
-        }
-        options.unarmed_guards = UnarmedGuardsPolicy::Continue;
-        options.broken_settings = BrokenSettingsPolicy::Continue;
-    }
-    if options.resume.as_deref() == Some("") {
-        let earlier = transcript::list(&loaded.paths.chats_dir(&loaded.project.root))?;
-        options.resume = match earlier.is_empty() {
-            true => None,
-            false => session_picker::choose_session(earlier, world, hands.as_mut()).await?,
-        };
-    }
+    crate::log::add_secrets(opening.loaded());
     let consoles = console::ScreenConsoles::new();
     if hands.is_some() {
-        options.consoles = Some(consoles.clone());
+        opening.options_mut().consoles = Some(consoles.clone());
     }
-    let opened = PreparedSession::new(options, world.clone(), loaded)?;
+    let opened = opening.prepare()?;
     match hands {
         Some(hands) => driver::run_session(args, world, opened, hands, consoles).await,
         None => crate::frontend::plain::run_session(args, opened).await,
     }
+}
+
+/// Asks a question before the session starts. A user who leaves does not want the session.
+async fn ask_opening_question(
+    question: &OpeningQuestion,
+    loaded: &LoadedConfig,
+    hands: Option<&mut TerminalHandle>,
+) -> anyhow::Result<OpeningChoice> {
+    if let OpeningQuestion::Resume(sessions) = question {
+        let chosen = session_picker::choose_session(sessions.clone(), &loaded.process_env, hands).await?;
+        return Ok(chosen.map_or(OpeningChoice::NewConversation, OpeningChoice::Resume));
+    }
+    let choices = question.choices();
+    let safe_choice = question.safe_choice();
+    let asked = StartupQuestion {
+        lines: opening_text::question_lines(question, loaded),
+        answers: choices.iter().map(|choice| opening_text::choice_text(question, choice, loaded)).collect(),
+        cancel_answer: choices.iter().position(|choice| *choice == safe_choice).unwrap_or_default(),
+    };
+    let answer = asked.ask(&loaded.process_env, hands).await?;
+    Ok(answer.and_then(|at| choices.into_iter().nth(at)).unwrap_or(OpeningChoice::Leave))
 }
 
 /// Returns the prompt that the command line starts the session with.

@@ -13,7 +13,7 @@ use super::undo_journal::{FileRole, UndoJournal};
 use crate::args::SetupArgs;
 use crate::commands::hooks::LoadedProject;
 use crate::commands::prompt;
-use crate::frontend::tui::trust_questions::project_contents;
+use crate::frontend::opening_text::project_contents;
 use crate::output;
 
 /// The trust that is recorded.
