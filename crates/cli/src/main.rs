@@ -23,7 +23,7 @@ use commands::{
     agents, checkpoints, completions, config, effects, extensions, hooks, journal, man, mcp, policy, run, session_list,
     skills, subagents,
 };
-use frontend::{demo, headless, tui};
+use frontend::{acp, demo, headless, tui};
 use output::error_report;
 
 fn main() -> ExitCode {
@@ -123,6 +123,7 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Skills(skills)) => skills::run(skills, &world),
         Some(args::CliCommand::Subagents(subagents)) => subagents::run(&subagents, &world),
         Some(args::CliCommand::Agents(agents)) => agents::run(&agents, &world),
+        Some(args::CliCommand::Acp(args)) => acp::run(&args.into(), &world),
         Some(args::CliCommand::Setup(setup)) => agents::setup::run(&setup, &world),
         Some(args::CliCommand::ServeDemoMcp) => demo::serve_mcp(),
         Some(args::CliCommand::Demo { which, keep }) => demo::run(which, keep, &world),

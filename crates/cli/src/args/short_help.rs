@@ -32,6 +32,7 @@ Use the agent:
   hookwright [OPTIONS] [PROMPT]   -p TEXT: answer one prompt     -i TEXT: begin with one
                                   -m NAME: another model         -r: resume a session
                                   --approval-mode MODE: default, auto_edit, yolo or plan
+  acp          serve an editor (Zed, JetBrains, Neovim, Emacs) with it
   config, checkpoints, extensions, mcp, skills, subagents
 
 More: demo, completions, man, version. `hookwright --help` lists every option, and

@@ -1,5 +1,6 @@
 //! The front ends of a session (the screen, plain lines, headless formats, the demo) and the modules that they share.
 
+pub(crate) mod acp;
 pub(crate) mod approval_text;
 pub(crate) mod demo;
 pub(crate) mod headless;

@@ -1,3 +1,5 @@
+#[cfg(unix)]
+mod acp;
 mod agent;
 mod agent_pages;
 #[cfg(unix)]
