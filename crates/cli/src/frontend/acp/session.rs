@@ -12,8 +12,8 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
 use hookwright_agent::session::{
-    FrontEndAction, InputLine, OpeningQuestion, OpeningStep, SessionCommand, SessionHandle, SessionOpening, Shutdown,
-    panel_text,
+    FrontEndAction, InputLine, NO_HOOKS, OpeningQuestion, OpeningStep, SessionCommand, SessionHandle, SessionOpening,
+    Shutdown, panel_text,
 };
 use hookwright_agent::{
     AgentEvent, Answer, ApprovalMode, EndReason, EventStream, Question, QuestionId, TurnEnd, TurnEndSeverity,
@@ -42,6 +42,8 @@ enum SessionState {
     /// The user must decide something before the session starts.
     Opening(Box<(SessionOpening, OpeningQuestion)>),
     Running(RunningSession),
+    /// It could not be started.
+    Failed(Error),
     /// Another task opens or ends it.
     Busy,
 }
@@ -127,7 +129,7 @@ impl AcpSession {
     pub(super) fn handle(&self) -> Option<SessionHandle> {
         match &*self.state.lock().unwrap_or_else(PoisonError::into_inner) {
             SessionState::Running(running) => Some(running.handle.clone()),
-            SessionState::Opening(_) | SessionState::Busy => None,
+            SessionState::Opening(_) | SessionState::Failed(_) | SessionState::Busy => None,
         }
     }
 
@@ -258,7 +260,10 @@ impl AcpSession {
                 let row = |(name, about): (String, String)| format!("- `{name}`: {about}\n");
                 Err(view.help().into_iter().flat_map(|group| group.rows).map(row).collect())
             }
-            InputLine::FrontEnd(FrontEndAction::HooksPanel) => Err(format!("```\n{}\n```", panel_text(&view.hooks()))),
+            InputLine::FrontEnd(FrontEndAction::HooksPanel) => Err(match view.hooks().as_slice() {
+                [] => NO_HOOKS.to_owned(),
+                hooks => format!("```\n{}\n```", panel_text(hooks)),
+            }),
             InputLine::FrontEnd(_) => Err("This command belongs to a terminal; the editor has its own way.".to_owned()),
         }
     }
@@ -268,11 +273,27 @@ impl AcpSession {
         if let Some(handle) = self.handle() {
             return Ok(handle);
         }
-        let SessionState::Opening(waiting) = self.take_state() else {
-            let why = "the session is being started or ended";
-            return Err(Error::invalid_request().data(serde_json::json!(why)).into());
+        let started = match self.take_state() {
+            SessionState::Opening(waiting) => self.ask_and_start(*waiting).await,
+            SessionState::Failed(error) => Err(error.into()),
+            state => {
+                self.set_state(state);
+                let why = "the session is being started or ended";
+                return Err(Error::invalid_request().data(serde_json::json!(why)).into());
+            }
         };
-        let (mut opening, mut question) = *waiting;
+        if let Err(OpeningEnd::Failed(error)) = &started {
+            self.set_state(SessionState::Failed(error.clone()));
+        }
+        started?;
+        self.handle().ok_or_else(|| OpeningEnd::Failed(Error::internal_error()))
+    }
+
+    /// Asks what the user must decide, and starts the session.
+    async fn ask_and_start(
+        self: &Arc<Self>,
+        (mut opening, mut question): (SessionOpening, OpeningQuestion),
+    ) -> Result<(), OpeningEnd> {
         loop {
             let asked = opening_question(&self.id, &question, opening.loaded());
             let outcome = self.request_permission(asked.request.clone()).await;
@@ -292,8 +313,7 @@ impl AcpSession {
                 None => break,
             }
         }
-        self.start(opening, HistoryReplay::Omit)?;
-        self.handle().ok_or_else(|| OpeningEnd::Failed(Error::internal_error()))
+        Ok(self.start(opening, HistoryReplay::Omit)?)
     }
 
     /// Asks the editor's user, and returns the outcome; none if the editor is gone or does not ask.
@@ -454,7 +474,8 @@ impl EventPump {
 
     /// Sends the slash commands that the editor offers.
     fn send_commands(&self) {
-        let rows = self.handle.view().help().into_iter().flat_map(|group| group.rows);
+        let view = self.handle.view();
+        let rows = view.help().into_iter().flat_map(|group| group.rows);
         let command = |(usage, about): (String, String)| {
             let usage = usage.trim_start_matches('/');
             let (name, hint) = usage.split_once(' ').unwrap_or((usage, ""));
@@ -462,7 +483,12 @@ impl EventPump {
                 .then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.to_owned())));
             AvailableCommand::new(name.to_owned(), about).input(input)
         };
-        let mut commands: Vec<AvailableCommand> = rows.map(command).collect();
+        let belongs_to_editor = |command: &AvailableCommand| match view.parse_line(&format!("/{}", command.name)) {
+            InputLine::FrontEnd(action) => matches!(action, FrontEndAction::Help | FrontEndAction::HooksPanel),
+            InputLine::Command(SessionCommand::Theme(_) | SessionCommand::Vim | SessionCommand::Auth) => false,
+            _ => true,
+        };
+        let mut commands: Vec<AvailableCommand> = rows.map(command).filter(belongs_to_editor).collect();
         commands.dedup_by(|one, other| one.name == other.name);
         self.session.send_update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
     }
