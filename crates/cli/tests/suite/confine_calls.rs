@@ -214,6 +214,50 @@ fn an_agent_that_runs_no_changed_command_asks_or_refuses() {
     assert_eq!(sandbox.run_with_input(&["bridge", "droid"], &droid.to_string()).code, Some(0));
 }
 
+/// The analysis is sure about these calls, and could be wrong.
+#[test]
+fn what_must_always_be_enforced_and_cannot_is_asked_about() {
+    let sandbox = project(&secrets_guard());
+    let qwen = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "run_shell_command",
+        "tool_input": {"command": "ls"}, "qwen_code_version": "1"});
+    let answer = |host: &str, payload: &Value| sandbox.run_with_input(&["bridge", host], &payload.to_string()).stdout;
+    for config in [json!({}), json!({"enforce": "doubt"})] {
+        set_hook(&sandbox, &secrets_guard(), &config);
+        assert_eq!((answer("qwen", &qwen), answer("codex", &claude_call("ls"))), (String::new(), String::new()));
+    }
+    set_hook(&sandbox, &secrets_guard(), &json!({"enforce": "always"}));
+    let told: Value = serde_json::from_str(&answer("qwen", &qwen)).unwrap();
+    assert_eq!(told.pointer("/hookSpecificOutput/permissionDecision"), Some(&json!("ask")), "{told}");
+    assert!(told.to_string().contains("what guard forbids; it can't be confined"), "{told}");
+    assert!(told.to_string().contains("does not run a changed command here"), "{told}");
+    // Codex asks nobody.
+    let told: Value = serde_json::from_str(&answer("codex", &claude_call("ls"))).unwrap();
+    assert_eq!(told.pointer("/hookSpecificOutput/permissionDecision"), Some(&json!("deny")), "{told}");
+    let lost = sandbox.run(&["agents", "trace", "--json"]).expect_exit_code(0).stdout;
+    assert!(lost.contains(r#""wanted":"confine""#), "{lost}");
+    let explained = sandbox.run(&["agents", "explain", "qwen"]).expect_exit_code(0);
+    assert!(explained.stdout.contains("with `enforce: always` every command does"), "{explained:?}");
+    // A guard that asks, and a tool that is no command, have nothing to be enforced.
+    let read = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "read_file",
+        "tool_input": {"file_path": "kept"}, "qwen_code_version": "1"});
+    assert_eq!(answer("qwen", &read), "");
+}
+
+#[test]
+fn an_agent_of_our_own_asks_about_a_command_that_must_be_kept_and_cannot() {
+    // The link could be replaced, so that the folder behind it can't be guarded.
+    let guard = guard(&json!({"writes": ["link/file"]}));
+    for (config, runs) in [(json!({}), true), (json!({"enforce": "always"}), false)] {
+        let sandbox = project(&guard);
+        sandbox.write("real/file", "");
+        std::os::unix::fs::symlink("real", sandbox.project().join("link")).unwrap();
+        set_hook(&sandbox, &guard, &config);
+        let (_, told) = call(&sandbox, "touch out");
+        assert_eq!(sandbox.has_file("out"), runs, "{config}: {told}");
+        assert_eq!(told.contains("it can't be confined"), !runs, "{config}: {told}");
+    }
+}
+
 #[test]
 fn hooks_see_a_confined_call_as_the_model_made_it() {
     if !can_confine("hooks_see_a_confined_call_as_the_model_made_it") {

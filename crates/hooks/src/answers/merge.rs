@@ -18,9 +18,11 @@ pub struct MergedAnswer {
     pub decided_by: Vec<String>,
     /// The profiles that the call must be kept to, all of them; also where the user is asked about it.
     pub confinements: Vec<HookConfinement>,
-    /// The profiles that armed guards want enforced for every command, whatever is known about it. A machine that
-    /// cannot enforce them runs the command without.
+    /// The profiles that armed guards want enforced for every command, whatever is known about it.
     pub enforced: Vec<HookConfinement>,
+    /// Whether settings say `enforce: always`, so that a command that cannot be kept to `enforced` is asked about.
+    /// Otherwise it runs without.
+    pub requires_enforcement: bool,
     /// The names of the rules that approve the call in the user's place, as it is after all changes; empty where a hook
     /// stops, denies or asks. An allow of another hook means no objection and approves nothing.
     pub approved_by: Vec<String>,
@@ -146,6 +148,22 @@ impl MergedAnswer {
             _ => "denied",
         };
         self.answer.reason.clone().unwrap_or_else(|| self.default_reason(word))
+    }
+
+    /// The names of the hooks that are shown with a question: those that decided, else those that want the call kept.
+    pub fn demanding_hooks(&self) -> Vec<String> {
+        match self.decided_by.as_slice() {
+            [] => self.enforced.iter().map(|one| one.hook.clone()).collect(),
+            names => names.to_vec(),
+        }
+    }
+
+    /// The reason for asking about a command that settings want kept to [`enforced`](MergedAnswer::enforced), and that
+    /// cannot be.
+    pub fn unenforced_text(&self, why: &str) -> String {
+        let guards: Vec<&str> = self.enforced.iter().map(|one| one.hook.as_str()).collect();
+        let guards = guards.join(", ");
+        format!("`enforce: always` wants every command kept from what {guards} forbids; it can't be confined: {why}")
     }
 
     /// The reason for a stop; a default text where the hooks gave none.
