@@ -51,6 +51,8 @@ pub struct ConfinementPlan {
     pub hidden: Vec<PathBuf>,
     /// Folders that are visible although they lie in `/tmp` or `/var/tmp`, which are empty otherwise.
     pub visible: Vec<PathBuf>,
+    /// Files of git to which the placeholders of missing files are added inside.
+    pub ignore_files: Vec<IgnoreFile>,
     /// The network.
     pub network: NetworkAccess,
     /// Whether UNIX sockets may be created, which lead to any service of this machine.
@@ -59,6 +61,17 @@ pub struct ConfinementPlan {
     pub limits: ConfinementLimits,
     /// The protected paths that exist, placeholders included.
     read_only: Vec<PathBuf>,
+    /// The placeholders that are files.
+    placeholder_files: Vec<PathBuf>,
+}
+
+/// A file of a git repository that says what git leaves out of a folder, such as `info/exclude`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoreFile {
+    /// The file. If it does not exist, nothing is left out.
+    pub path: PathBuf,
+    /// The folder that the repository is about.
+    pub folder: PathBuf,
 }
 
 /// The network of a confined command.
@@ -263,8 +276,15 @@ impl ConfinementPlan {
             let existing = std::fs::symlink_metadata(&path).ok();
             let joined = existing.as_ref().and_then(placeholders::is_placeholder);
             if existing.is_none() || joined.is_some() {
-                match Placeholder::create(&path, joined.unwrap_or(kind)) {
-                    Ok(created) => placeholders.extend(created),
+                let kind = joined.unwrap_or(kind);
+                match Placeholder::create(&path, kind) {
+                    Ok(Some(created)) => {
+                        placeholders.push(created);
+                        if kind == PathKind::File {
+                            self.placeholder_files.push(path.clone());
+                        }
+                    }
+                    Ok(None) => {}
                     Err(error) if existing.is_none() && placeholders::is_never_creatable(&path, &error) => continue,
                     Err(error) => {
                         let text = format!("{} could not be protected: {error}", path.display());
