@@ -101,10 +101,11 @@ impl ToolInvocation<'_> {
         let (project, home) = (session.project_dir.clone(), self.services.hooks.home_dir());
         let protected = self.services.approvals.protected();
         let profiles: Vec<ConfinementProfile> = confinements.iter().map(|one| one.profile.clone()).collect();
+        let is_predicted = confinements.iter().all(|one| one.is_predicted);
         let prepared = run_with_disk_timeout(move || {
             let paths: Vec<PathBuf> = protected.confined_paths(&project, home.as_deref());
             let profiles = profiles.into_iter().chain([protect_files(paths)]).collect();
-            confiner.launch_words(&ConfinementRequest { project, home, profiles, is_quiet: false })
+            confiner.launch_words(&ConfinementRequest { project, home, profiles, is_quiet: false, is_predicted })
         });
         let words = prepared.await.unwrap_or_else(|| Err(DISK_TIMEOUT_MESSAGE.to_owned()))?;
         Ok(words.into())

@@ -108,15 +108,16 @@ fn rewritten_command(
         return Err("only commands can be confined".to_owned());
     };
     let confiner = confiner(world).ok_or("the path of this program is not known")?;
-    let required = answer.confinements.iter().chain(&answer.enforced);
+    let required = || answer.confinements.iter().chain(&answer.enforced);
     let guards = [&loaded.paths.user_dir, &loaded.paths.system_settings].map(Clone::clone);
     let profiles: Vec<ConfinementProfile> =
-        required.map(|one| one.profile.clone()).chain([protect_files(guards)]).collect();
+        required().map(|one| one.profile.clone()).chain([protect_files(guards)]).collect();
     let request = ConfinementRequest {
         project: loaded.project.root.clone(),
         home: world.home.clone(),
         profiles,
         is_quiet: false,
+        is_predicted: required().all(|one| one.is_predicted),
     };
     let words = confiner.launch_words(&request)?;
     wrap_command(&words, command)

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, fs, report_skipped};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, fs, has_program, report_skipped};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -344,6 +344,37 @@ fn rewritten(sandbox: &Sandbox, command: &str) -> Option<String> {
 
 fn run_shell(sandbox: &Sandbox, command: &str) -> std::process::Output {
     Command::new("sh").args(["-c", command]).current_dir(sandbox.project()).output_in_time().unwrap()
+}
+
+/// A disguised program: the analysis is sure that `ls` uses no network.
+#[test]
+fn a_wrong_prediction_is_told_with_the_command() {
+    if !can_confine("a_wrong_prediction_is_told_with_the_command") {
+        return;
+    }
+    if !has_program("bash") {
+        return report_skipped("a_wrong_prediction_is_told_with_the_command", "bash is not installed");
+    }
+    let sandbox = project(&Value::Null);
+    set_hook(&sandbox, &guard(&json!({"network": ["*"]})), &json!({"enforce": "always"}));
+    let attempt = "#!/usr/bin/env bash\ntrue 3<>/dev/tcp/192.0.2.1/80; echo ran\n";
+    sandbox.write("build.sh", attempt);
+    sandbox.write("bin/ls", attempt);
+    std::fs::set_permissions(sandbox.project().join("bin/ls"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    for (command, is_predicted) in [("ls", true), ("bash build.sh", false)] {
+        let confined = rewritten(&sandbox, command).unwrap();
+        let output = run_shell(&sandbox, &format!("PATH=\"$PWD/bin:$PATH\"; {confined}"));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("ran"), "{output:?}");
+        assert!(told.contains("the network was refused (1×)"), "{output:?}");
+        let report = "expected not to use the network, so `hookwright effects` is wrong about it: bash -c ls";
+        assert_eq!(told.contains(report), is_predicted, "{command}: {told}");
+        assert_eq!(told.contains("expected not to"), is_predicted, "{command}: {told}");
+    }
+    // What it really does is within its prediction.
+    let ordinary = run_shell(&sandbox, &rewritten(&sandbox, "ls").unwrap());
+    assert_eq!(String::from_utf8_lossy(&ordinary.stderr), "", "{ordinary:?}");
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn git_adds_no_placeholder() {
         assert!(run.stdout.contains("\tnew\n") && !run.stdout.contains("\t.env\n"), "{run:?}");
         assert!(run.stdout.contains("!! .env\n"), "{run:?}");
         assert_eq!(run.stdout.contains("\tkept-out\n"), is_there, "{run:?}");
-        assert_eq!(std::fs::read_to_string(&path).ok().as_deref(), exclude, "it is another file inside only");
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), exclude, "it is another file inside only");
     }
     // Whatever an earlier command has left there, the next one runs.
     assert!(shell(&sandbox, &sandbox.project(), "mkfifo .git/info/exclude").status.success());

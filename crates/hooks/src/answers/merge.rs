@@ -35,6 +35,9 @@ pub struct HookConfinement {
     pub hook: String,
     /// The profile.
     pub profile: ConfinementProfile,
+    /// Whether the call is known not to do what the profile forbids, so that being kept from it means a wrong prediction.
+    #[serde(skip)]
+    pub is_predicted: bool,
 }
 
 /// Two hooks that set the same key to different values; the later hook's value counts.
@@ -90,7 +93,11 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
             );
         }
         if let Some(profile) = &answer.confinement {
-            merged.confinements.push(HookConfinement { hook: hook.to_owned(), profile: profile.clone() });
+            merged.confinements.push(HookConfinement {
+                hook: hook.to_owned(),
+                profile: profile.clone(),
+                is_predicted: false,
+            });
         }
         if let Some(patch) = &answer.llm_request {
             all.llm_request.get_or_insert_default().overlay(patch.clone());

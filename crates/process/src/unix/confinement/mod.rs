@@ -128,6 +128,8 @@ pub struct ConfinedExit {
     pub exceeded_limit: Option<ExceededLimit>,
     /// The hosts that the proxy refused, each with how often.
     pub refused_hosts: Vec<(String, usize)>,
+    /// How often a process of the command tried to reach an IPv4 address that its network does not lead to.
+    pub refused_connections: u64,
 }
 
 /// Why a command was not run.
@@ -190,6 +192,7 @@ struct SetupError {
 enum Report {
     SetupFailed(String),
     ExecFailed(i32),
+    RefusedConnections(u64),
     Ended(Exit),
     TooManyProcesses,
 }
@@ -199,6 +202,7 @@ impl Report {
         match self {
             Report::SetupFailed(text) => format!("setup {}\n", text.replace('\n', " ")),
             Report::ExecFailed(errno) => format!("exec {errno}\n"),
+            Report::RefusedConnections(count) => format!("refused {count}\n"),
             Report::Ended(Exit::Code(code)) => format!("code {code}\n"),
             Report::Ended(Exit::Signal(signal)) => format!("signal {signal}\n"),
             Report::TooManyProcesses => "processes 0\n".to_owned(),
@@ -210,6 +214,7 @@ impl Report {
         match kind {
             "setup" => Some(Report::SetupFailed(value.to_owned())),
             "exec" => value.parse().ok().map(Report::ExecFailed),
+            "refused" => value.parse().ok().map(Report::RefusedConnections),
             "code" => value.parse().ok().map(|code| Report::Ended(Exit::Code(code))),
             "signal" => value.parse().ok().map(|signal| Report::Ended(Exit::Signal(signal))),
             "processes" => Some(Report::TooManyProcesses),
@@ -360,6 +365,7 @@ fn read_reports(
     let mut text = String::new();
     reports.read_to_string(&mut text)?;
     let (mut exit, mut exceeded_limit) = (Exit::Signal(libc::SIGKILL), exceeded);
+    let mut refused_connections = 0;
     for report in text.lines().filter_map(Report::parse) {
         match report {
             Report::SetupFailed(text) => return Err(ConfinementError::Setup(text)),
@@ -367,11 +373,12 @@ fn read_reports(
                 let program = command.words.first().cloned().unwrap_or_default();
                 return Err(ConfinementError::Program { program, source: io::Error::from_raw_os_error(errno) });
             }
+            Report::RefusedConnections(count) => refused_connections = count,
             Report::Ended(end) => exit = end,
             Report::TooManyProcesses => exceeded_limit = Some(ExceededLimit::Processes),
         }
     }
-    Ok(ConfinedExit { exit, exceeded_limit, refused_hosts: refused.counts() })
+    Ok(ConfinedExit { exit, exceeded_limit, refused_hosts: refused.counts(), refused_connections })
 }
 
 /// Receives the listening socket of the network namespace inside; `None` if the setup failed.
