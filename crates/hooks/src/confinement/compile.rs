@@ -181,6 +181,10 @@ fn add_caches(
 fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> Result<(), UnenforceableLine> {
     let home = place.home.and_then(|home| home.canonicalize().ok());
     for base in [place.project.canonicalize().ok(), home.clone()].into_iter().flatten() {
+        // Where nothing can be written, nothing needs to be looked for.
+        if !plan.writable.iter().any(|tree| tree.starts_with(&base) || base.starts_with(tree)) {
+            continue;
+        }
         let is_home = home.as_ref() == Some(&base);
         // In a home directory a missing folder of another agent means that the agent is not used.
         let is_used =
