@@ -64,6 +64,15 @@ pub fn translate_call(host: Host, name: &str, input: &Map<String, Value>) -> Cal
         ToolMeaning::Engine(ours) => {
             calls.into_iter().map(|input| (DialectCall::new(ours, input), ArgumentWriteBack::View(0))).collect()
         }
+        ToolMeaning::Claude("Edit") if calls.iter().any(|arguments| arguments.contains_key("diff")) => {
+            match file_diff::parse_arguments(&calls) {
+                Ok(change) => calls_for_change(change),
+                Err(why) => {
+                    uncertainty.get_or_insert_with(|| format!("its diff can't be read: {why}"));
+                    vec![(DialectCall::new(name, input.clone()), PATCH_NOT_WRITABLE)]
+                }
+            }
+        }
         ToolMeaning::Claude(claude) => {
             let is_one = calls.len() == 1;
             let back = |at| if is_one { ArgumentWriteBack::View(at) } else { LIST_ELEMENT_NOT_WRITABLE };
@@ -309,5 +318,6 @@ fn embedded_patches(command: &str) -> Result<Vec<FileChange>, patch::PatchError>
     Ok(changes)
 }
 
+mod file_diff;
 #[cfg(test)]
 mod tests;

@@ -161,7 +161,8 @@ const CODEX_TOOLS: &[ToolRow] = &[
 const COPILOT_TOOLS: &[ToolRow] = &[
     tool("Bash bash powershell", "Bash", "command description", "shellId sessionId mode"),
     tool("Write create", "Write", "path=file_path file_text=content", ""),
-    tool("Edit edit", "Edit", "path=file_path old_str=old_string new_str=new_string", ""),
+    // A permission request shows every change of a file as a call of `edit` with `file_path` and `diff`.
+    tool("Edit edit", "Edit", "path|file_path=file_path old_str=old_string new_str=new_string diff", ""),
     patch("apply_patch", "input|patch=patch"),
     tool("Read view", "Read", "path=file_path", ""),
     tool("Grep grep rg", "Grep", "pattern paths*|path*=path glob -i -A -B -C head_limit", "output_mode type"),

@@ -83,6 +83,27 @@ fn recorded_calls_have_the_same_view_for_every_agent() {
     assert!(seen > 20, "{seen}");
 }
 
+/// A permission request may have another form than the call, and guards see the same file.
+#[test]
+fn recorded_permission_requests_for_a_file_are_known() {
+    let mut seen = 0;
+    for (host, path) in recorded_payloads() {
+        let host_event = parse_recording(host, &path);
+        let Some(AnyEvent::BeforeTool(event)) =
+            host_event.views.first().filter(|view| view.is_recheck).map(|view| &view.event)
+        else {
+            continue;
+        };
+        let tool = host_event.tool.as_ref().unwrap();
+        assert_eq!(tool.recognition, ToolRecognition::Known, "{}: {:?}", path.display(), tool.uncertainty);
+        if path.to_string_lossy().contains(".edit.") {
+            assert_eq!(event.tool_input.get("file_path").unwrap(), "/project/new.txt", "{}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 0);
+}
+
 /// Every argument of the tools that an agent offers its model is known.
 #[test]
 fn every_argument_of_a_known_tool_is_known() {

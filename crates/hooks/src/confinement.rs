@@ -219,6 +219,9 @@ pub struct ConfinementRequest {
     /// Whether nothing is added to the command's output.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_quiet: bool,
+    /// Whether the command is known not to do what the profiles forbid, as far as its analysis can be trusted.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_predicted: bool,
 }
 
 impl ConfinementRequest {

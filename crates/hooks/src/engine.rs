@@ -226,6 +226,8 @@ impl HookEngine {
         let mut outcome = build_outcome::<E>(runs);
         let is_changed = outcome.merged.answer.tool_input.is_some();
         outcome.merged.enforced = if is_changed { enforced_if_changed } else { enforced };
+        outcome.merged.requires_enforcement =
+            !outcome.merged.enforced.is_empty() && dispatch.planner.registry().requires_enforcement();
         report_event(&dispatch, event, &input, is_withheld, &outcome, started);
         outcome
     }

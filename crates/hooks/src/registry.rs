@@ -307,6 +307,11 @@ impl Registry {
         self.layers.iter().filter_map(|layer| layer.enforce).max()
     }
 
+    /// Whether settings say `enforce: always`, so that what cannot be enforced is asked about.
+    pub fn requires_enforcement(&self) -> bool {
+        self.enforcement() == Some(Enforcement::Always)
+    }
+
     /// Enables or disables all hooks of a name, until the configuration is loaded again.
     ///
     /// # Errors

@@ -2,15 +2,11 @@
 
 use hookwright_bridge::Host;
 
-use crate::behaviour::{Behaviour, TrialCallKind, TrialSetup};
+use crate::behaviour::{Behaviour, TrialSetup};
 
 /// Returns why a behaviour cannot hold with an agent, if that is known.
 pub fn known_limit(host: Host, behaviour: &Behaviour) -> Option<&'static str> {
-    let is_disguised = matches!(behaviour.call_kind, TrialCallKind::DisguisedProgram(_));
     match (behaviour.setup, host, behaviour.name) {
-        (_, Host::Qwen, _) if is_disguised => {
-            Some("it runs no changed command, so that a call of which the analysis is sure runs as it is")
-        }
         (TrialSetup::Untrusted, ..) => {
             Some("the agent silently skips a hook that was not confirmed there; `agents doctor` says so")
         }

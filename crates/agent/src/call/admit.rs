@@ -123,20 +123,28 @@ impl ToolInvocation<'_> {
             self.redact(answer.tool_input.as_ref());
         }
         let merged = outcome.merged;
-        self.confinement.add(Vec::new(), merged.enforced);
+        self.confinement.add(Vec::new(), merged.enforced.clone());
+        let unenforced = match merged.requires_enforcement {
+            true => Box::pin(self.check_enforcement()).await.err().map(|why| merged.unenforced_text(&why)),
+            false => None,
+        };
         let demand = |reason| HookOpinion {
-            demand: Some(ApprovalDemand { hooks: merged.decided_by.clone(), reason }),
+            demand: Some(ApprovalDemand { hooks: merged.demanding_hooks(), reason }),
             approved_by: Vec::new(),
         };
         let (opinion, changes) = match outcome.verdict {
-            BeforeToolVerdict::Proceed { changes } => {
-                (HookOpinion { demand: None, approved_by: merged.approved_by }, changes)
-            }
+            BeforeToolVerdict::Proceed { changes } => match unenforced {
+                Some(reason) => (demand(reason), changes),
+                None => (HookOpinion { demand: None, approved_by: merged.approved_by }, changes),
+            },
             BeforeToolVerdict::Confine { reason, confinements, changes } => {
                 let before = self.confinement.clone();
                 self.confinement.add(confinements, Vec::new());
                 let opinion = match Box::pin(self.check_confinement()).await {
-                    Ok(()) => HookOpinion { demand: None, approved_by: merged.approved_by },
+                    Ok(()) => match unenforced {
+                        Some(reason) => demand(reason),
+                        None => HookOpinion { demand: None, approved_by: merged.approved_by },
+                    },
                     // The user decides whether it runs without.
                     Err(why) => {
                         self.confinement = before;
@@ -149,7 +157,7 @@ impl ToolInvocation<'_> {
                 let before = self.confinement.clone();
                 self.confinement.add(confinements, Vec::new());
                 let reason = match Box::pin(self.check_confinement()).await {
-                    Ok(()) => reason,
+                    Ok(()) => unenforced.map_or(reason.clone(), |unenforced| format!("{reason}; {unenforced}")),
                     Err(why) => {
                         self.confinement = before;
                         format!("{reason}; it can't be confined: {why}")

@@ -30,6 +30,10 @@ impl CallConfinement {
             }
         }
     }
+
+    fn all(&self) -> Vec<HookConfinement> {
+        self.required.iter().chain(&self.enforced).cloned().collect()
+    }
 }
 
 impl ToolInvocation<'_> {
@@ -55,10 +59,19 @@ impl ToolInvocation<'_> {
         }
     }
 
+    /// Checks that the command can be kept to what hooks require and guards want enforced.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) async fn check_enforcement(&self) -> Result<(), String> {
+        self.launch_words(&self.confinement.all()).await.map(drop)
+    }
+
     /// Prepares the confinement that the command runs in.
     ///
     /// What guards want enforced for every command is left out where the machine cannot do it, and where the user has
-    /// just allowed a change to a file that guards are made of.
+    /// just allowed a change to a file that guards are made of. Where settings say `enforce: always`, the user was asked
+    /// before.
     ///
     /// # Errors
     /// Why what hooks require is not possible.
@@ -66,8 +79,7 @@ impl ToolInvocation<'_> {
         let CallConfinement { required, enforced } = &self.confinement;
         let is_enforced = !enforced.is_empty() && self.allowed_path.is_none();
         if is_enforced {
-            let all: Vec<HookConfinement> = required.iter().chain(enforced).cloned().collect();
-            match self.launch_words(&all).await {
+            match self.launch_words(&self.confinement.all()).await {
                 Ok(words) => {
                     self.confinement_words = words;
                     return Ok(());
@@ -89,10 +101,11 @@ impl ToolInvocation<'_> {
         let (project, home) = (session.project_dir.clone(), self.services.hooks.home_dir());
         let protected = self.services.approvals.protected();
         let profiles: Vec<ConfinementProfile> = confinements.iter().map(|one| one.profile.clone()).collect();
+        let is_predicted = confinements.iter().all(|one| one.is_predicted);
         let prepared = run_with_disk_timeout(move || {
             let paths: Vec<PathBuf> = protected.confined_paths(&project, home.as_deref());
             let profiles = profiles.into_iter().chain([protect_files(paths)]).collect();
-            confiner.launch_words(&ConfinementRequest { project, home, profiles, is_quiet: false })
+            confiner.launch_words(&ConfinementRequest { project, home, profiles, is_quiet: false, is_predicted })
         });
         let words = prepared.await.unwrap_or_else(|| Err(DISK_TIMEOUT_MESSAGE.to_owned()))?;
         Ok(words.into())

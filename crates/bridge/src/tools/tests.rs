@@ -120,6 +120,70 @@ fn a_patch_is_a_view_of_each_file() {
     assert_eq!(within[1..], expected);
 }
 
+/// Returns the arguments of an edit in a permission request of Copilot. A side without a path is `dev/null`.
+fn diff_call(file_path: &str, old: &str, new: &str, hunk: &str) -> Map<String, Value> {
+    let diff = format!("\ndiff --git a/{old} b/{new}\nindex 0000000..0000000\n--- a/{old}\n+++ b/{new}\n{hunk}");
+    map(json!({"file_path": file_path, "diff": diff}))
+}
+
+/// Recorded from Copilot 1.0.102: one request per file, paths unquoted.
+#[test]
+fn a_diff_shows_every_file_that_it_changes() {
+    let (added, changed) = ("@@ -1,0 +1,1 @@\n+one\n\n", "@@ -1,2 +1,2 @@\n-four\n+five\n same\n\\ No newline\n");
+    let odd = "p/sp ace, \"q\"\tö.txt";
+    let replace = |path: &str| ("replace", path.to_owned(), "five\nsame\n");
+    for (input, expected) in [
+        (diff_call("/p/new", "dev/null", "p/new", added), vec![("write_file", "/p/new".to_owned(), "one\n")]),
+        (diff_call("/p/new", "p/new", "p/new", changed), vec![replace("/p/new")]),
+        (diff_call(&format!("/{odd}"), odd, odd, changed), vec![replace(&format!("/{odd}"))]),
+        (diff_call("src/a", "src/a", "src/a", changed), vec![replace("src/a")]),
+        (
+            diff_call("/p/to", "p/from", "p/to", changed),
+            vec![replace("/p/from"), ("write_file", "/p/to".to_owned(), "five\nsame\n")],
+        ),
+        (
+            diff_call("/p/old", "p/old", "dev/null", "@@ -1,1 +0,0 @@\n-one\n"),
+            vec![("replace", "/p/old".to_owned(), "")],
+        ),
+    ] {
+        let call = translate_call(Host::Copilot, "edit", &input);
+        assert_eq!((call.recognition, &call.uncertainty), (ToolRecognition::Known, &None), "{input:?}");
+        let text = |call: &DialectCall, key: &str| call.input.get(key).and_then(Value::as_str).map(str::to_owned);
+        let view = |(call, _): &(DialectCall, _)| {
+            let new = text(call, "content").or_else(|| text(call, "new_string"));
+            (call.tool.clone(), text(call, "file_path").unwrap(), new.unwrap())
+        };
+        let expected: Vec<_> =
+            expected.into_iter().map(|(tool, path, new)| (tool.to_owned(), path, new.to_owned())).collect();
+        assert_eq!(call.views.iter().map(view).collect::<Vec<_>>(), expected);
+    }
+}
+
+#[test]
+fn a_diff_that_could_be_about_another_file_is_unknown() {
+    let hunk = "@@ -1,1 +1,1 @@\n-a\n+b\n";
+    let with = |key: &str, value: Value| {
+        let mut call = diff_call("/p/a", "p/a", "p/a", hunk);
+        call.insert(key.to_owned(), value);
+        call
+    };
+    for input in [
+        diff_call("/p/a", "p/a", "p/.env", hunk),
+        diff_call("/p/a", "p/.env", "dev/null", hunk),
+        diff_call("/p/a", "p/a", "p/a", ""),
+        diff_call("/p/a", "p/a", "p/a\n+++ b/p/.env", hunk),
+        diff_call("/p/a", "p/a", "p/a", &format!("{hunk}diff --git a/p/.env b/p/.env\n--- a/p/.env\n{hunk}")),
+        with("diff", json!(["x"])),
+        with("diff", json!("")),
+        with("path", json!("/p/.env")),
+        with("old_str", json!("x")),
+        map(json!({"diff": "x"})),
+    ] {
+        let call = translate_call(Host::Copilot, "edit", &input);
+        assert_eq!(call.recognition, ToolRecognition::UnknownArguments, "{input:?}");
+    }
+}
+
 #[test]
 fn unreadable_calls_are_unknown_and_never_rewritten() {
     let standing = |host, name: &str, input: Value| translate_call(host, name, &map(input)).recognition;

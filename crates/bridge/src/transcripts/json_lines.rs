@@ -1,6 +1,6 @@
 //! A transcript of JSON lines: reads, filters and parses the lines, and passes them to the agent's format.
 
-use std::fs::File;
+use std::io::Read;
 
 use serde_json::Value;
 
@@ -32,14 +32,14 @@ pub(super) enum LineKind {
 
 /// A transcript that is being read.
 pub(super) struct JsonLinesTranscript {
-    reader: BoundedLineReader<File>,
+    reader: BoundedLineReader<Box<dyn Read>>,
     format: Box<dyn LineFormat>,
     is_recognized: bool,
     lines: u64,
 }
 
 impl JsonLinesTranscript {
-    pub(super) fn new(file: File, format: Box<dyn LineFormat>) -> JsonLinesTranscript {
+    pub(super) fn new(file: Box<dyn Read>, format: Box<dyn LineFormat>) -> JsonLinesTranscript {
         JsonLinesTranscript { reader: BoundedLineReader::new(file), format, is_recognized: false, lines: 0 }
     }
 

@@ -68,7 +68,7 @@ pub(super) fn classify_file(agent: Host, path: &Path) -> Option<TranscriptFileKi
     match agent {
         Host::ClaudeCode => is_lines.then_some(TranscriptFileKind::Lines),
         Host::Codex if name.starts_with("rollout-") && name.ends_with(".jsonl.zst") => {
-            Some(TranscriptFileKind::Compressed)
+            Some(TranscriptFileKind::CompressedLines)
         }
         Host::Codex => (is_lines && name.starts_with("rollout-")).then_some(TranscriptFileKind::Lines),
         Host::Copilot => (name == "events.jsonl" || is_lines && folder(1) == Some("session-state"))
@@ -97,8 +97,8 @@ pub(super) enum TranscriptFileKind {
     Document,
     /// A SQLite database.
     Database,
-    /// A file that is compressed, and can't be read.
-    Compressed,
+    /// One JSON value per line, compressed with zstd.
+    CompressedLines,
 }
 
 /// Returns whether a directory can hold transcripts of an agent. Others can be large: checkpoints, caches, copies of

@@ -16,6 +16,7 @@ mod opencode;
 mod qwen;
 mod scan;
 mod sqlite;
+mod zstd;
 
 pub use call::{ArgumentsDigest, TranscriptCall, TranscriptItem, TranscriptProblem, TranscriptResult};
 pub use location::{TRANSCRIPT_HOSTS, TranscriptLocation, transcript_location};

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
-use std::io;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -22,6 +22,7 @@ use super::location::{TranscriptFileKind, TranscriptLocation, classify_file, is_
 use super::opencode::{OpencodeDatabase, read_part};
 use super::qwen::QwenFormat;
 use super::sqlite::SqliteFile;
+use super::zstd::{MAX_DECOMPRESSED_BYTES, ZstdReader};
 use crate::host::Host;
 
 /// The size of a transcript that is one document.
@@ -85,14 +86,10 @@ impl TranscriptScan {
         let mut calls = CallTracker::new(self.agent, Arc::from(path.as_path()), self.since);
         self.read_files += 1;
         let reader = match kind {
-            TranscriptFileKind::Lines => self.open_lines(&path, &mut calls),
+            TranscriptFileKind::Lines | TranscriptFileKind::CompressedLines => self.open_lines(&path, kind, &mut calls),
             TranscriptFileKind::Database => self.open_database(&path, &mut calls),
             TranscriptFileKind::Document => {
                 self.read_document(&path, &mut calls);
-                TranscriptReader::Finished
-            }
-            TranscriptFileKind::Compressed => {
-                calls.report(None, "is compressed, and can't be read");
                 TranscriptReader::Finished
             }
         };
@@ -100,7 +97,7 @@ impl TranscriptScan {
         true
     }
 
-    fn open_lines(&self, path: &Path, calls: &mut CallTracker) -> TranscriptReader {
+    fn open_lines(&self, path: &Path, kind: TranscriptFileKind, calls: &mut CallTracker) -> TranscriptReader {
         let format: Box<dyn LineFormat> = match self.agent {
             Host::ClaudeCode => Box::new(ClaudeCodeFormat),
             Host::Codex => Box::new(CodexFormat),
@@ -108,8 +105,15 @@ impl TranscriptScan {
             Host::Qwen => Box::new(QwenFormat),
             _ => Box::new(GeminiCliFormat::new(path)),
         };
-        match open_regular(path, SymlinkPolicy::Follow) {
-            Ok((file, _)) => TranscriptReader::Lines(Box::new(JsonLinesTranscript::new(file, format))),
+        let opened = open_regular(path, SymlinkPolicy::Follow).map_err(|error| error.to_string());
+        let opened = opened.and_then(|(file, _)| match kind {
+            TranscriptFileKind::CompressedLines => ZstdReader::new(BufReader::new(file), MAX_DECOMPRESSED_BYTES)
+                .map(|text| Box::new(text) as Box<dyn Read>)
+                .map_err(|error| error.to_string()),
+            _ => Ok(Box::new(file) as Box<dyn Read>),
+        });
+        match opened {
+            Ok(text) => TranscriptReader::Lines(Box::new(JsonLinesTranscript::new(text, format))),
             Err(error) => {
                 calls.report(None, format!("can't be read: {error}"));
                 TranscriptReader::Finished
@@ -249,6 +253,8 @@ impl FileFinder {
             let kind = classify_file(self.agent, &path);
             match (fs::metadata(&path), kind) {
                 (Ok(found), None) if found.is_dir() => directories.push(path),
+                // The agent compresses a file into a second one, and then removes the first.
+                (Ok(_), Some(TranscriptFileKind::CompressedLines)) if path.with_extension("").exists() => {}
                 (_, Some(kind)) => self.add_file(&path, kind),
                 (Ok(_) | Err(_), None) => {}
             }

@@ -145,7 +145,12 @@ fn unknown_items_of_each_format_are_reported() {
             line(json!({"type": "assistant", "sessionId": "s", "message": {"blocks": []}})),
             "a.jsonl:1: has an answer of the model in a form that is not known",
         ),
-        (Host::Codex, "rollout-1.jsonl.zst", "x".to_owned(), "rollout-1.jsonl.zst: is compressed, and can't be read"),
+        (
+            Host::Codex,
+            "rollout-1.jsonl.zst",
+            "not compressed".to_owned(),
+            "rollout-1.jsonl.zst: can't be read: it can't be decompressed: BadMagicNumber(544501614)",
+        ),
         (Host::GeminiCli, "chats/session-1.json", "{}".to_owned(), "session-1.json: has a format that is not known"),
         (Host::GeminiCli, "chats/session-1.json", "{".to_owned(), "session-1.json: is not JSON"),
     ] {
@@ -153,6 +158,33 @@ fn unknown_items_of_each_format_are_reported() {
         dir.write(name, text);
         assert_eq!(dir.scan(agent, None).1, [problem], "{agent}");
     }
+}
+
+/// Compresses a text as Codex does with old transcripts.
+fn compress(text: &str) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest)
+}
+
+#[test]
+fn compressed_transcripts_are_read() {
+    let call = |id: &str| {
+        let item = json!({"type": "function_call", "call_id": id, "name": "exec_command", "arguments": "{}"});
+        format!("{}\n", json!({"timestamp": "2026-11-18T12:00:00Z", "type": "response_item", "payload": item}))
+    };
+    let dir = TranscriptDir::new();
+    let text = call("a") + &call("b");
+    dir.write("rollout-1.jsonl.zst", compress(&text));
+    assert_eq!(ids(&dir.scan(Host::Codex, None).0), ["a", "b"]);
+    // While the agent compresses a file, there are two of it.
+    dir.write("rollout-1.jsonl", &text);
+    assert_eq!(ids(&dir.scan(Host::Codex, None).0), ["a", "b"]);
+    // What was read before a damage counts, and the damage is said.
+    let whole = compress(&(call("c") + &"\n".repeat(1 << 20)));
+    dir.write("rollout-2.jsonl.zst", &whole[..whole.len() - 8]);
+    let (calls, problems) = dir.scan(Host::Codex, None);
+    assert_eq!(ids(&calls), ["a", "b", "c"]);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].starts_with("rollout-2.jsonl.zst:") && problems[0].contains("can't be read"), "{problems:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use hookwright_agent::{CommandConfiner, protect_files};
 use hookwright_bridge::{EventView, Host, HostEvent};
 use hookwright_hooks::confinement::{ConfinementLauncher, ConfinementProfile, ConfinementRequest};
-use hookwright_hooks::{AnyEvent, HookCapability, MergedAnswer};
+use hookwright_hooks::{AnyEvent, Decision, HookCapability, MergedAnswer};
 use hookwright_settings::{LoadedConfig, ProcessEnv};
 use serde_json::{Map, Value};
 
@@ -51,11 +51,19 @@ pub(super) fn confine_calls(
         match command {
             Ok(command) => {
                 answer.answer.tool_input.get_or_insert_default().insert("command".to_owned(), Value::String(command));
-                answer.answer.decision.take_if(|decision| *decision == hookwright_hooks::Decision::Confine);
+                answer.answer.decision.take_if(|decision| *decision == Decision::Confine);
                 is_rewritten = true;
             }
-            // What only guards want enforced is not enforced under this agent.
-            Err(_) if answer.confinements.is_empty() => {}
+            Err(_) if answer.confinements.is_empty() && !answer.requires_enforcement => {}
+            Err(why) if answer.confinements.is_empty() => {
+                let reason = answer.unenforced_text(&why);
+                let answer = &mut answer.answer;
+                answer.reason = Some(match answer.reason.take().filter(|_| answer.decision == Some(Decision::Ask)) {
+                    Some(asked) => format!("{asked}; {reason}"),
+                    None => reason,
+                });
+                answer.decision = answer.decision.max(Some(Decision::Confine));
+            }
             Err(why) => {
                 let reason = format!("{}; it can't be confined: {why}", answer.reason_text());
                 answer.answer.reason = Some(reason);
@@ -100,15 +108,16 @@ fn rewritten_command(
         return Err("only commands can be confined".to_owned());
     };
     let confiner = confiner(world).ok_or("the path of this program is not known")?;
-    let required = answer.confinements.iter().chain(&answer.enforced);
+    let required = || answer.confinements.iter().chain(&answer.enforced);
     let guards = [&loaded.paths.user_dir, &loaded.paths.system_settings].map(Clone::clone);
     let profiles: Vec<ConfinementProfile> =
-        required.map(|one| one.profile.clone()).chain([protect_files(guards)]).collect();
+        required().map(|one| one.profile.clone()).chain([protect_files(guards)]).collect();
     let request = ConfinementRequest {
         project: loaded.project.root.clone(),
         home: world.home.clone(),
         profiles,
         is_quiet: false,
+        is_predicted: required().all(|one| one.is_predicted),
     };
     let words = confiner.launch_words(&request)?;
     wrap_command(&words, command)

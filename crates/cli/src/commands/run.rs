@@ -127,6 +127,9 @@ mod linux {
             Ok(end) => {
                 if !request.is_quiet {
                     report(&compiled, &end)?;
+                    if request.is_predicted && (end.refused_connections > 0 || !end.refused_hosts.is_empty()) {
+                        report_misprediction(&words)?;
+                    }
                 }
                 Ok(exit_code(&end))
             }
@@ -170,7 +173,8 @@ mod linux {
             }
         }
         let profiles = vec![profile(args, stored)];
-        Ok(ConfinementRequest { project: cwd.to_owned(), home: world.home.clone(), profiles, is_quiet: false })
+        let (project, home) = (cwd.to_owned(), world.home.clone());
+        Ok(ConfinementRequest { project, home, profiles, is_quiet: false, is_predicted: false })
     }
 
     /// Whether a file is named by the digest of its content.
@@ -212,9 +216,23 @@ mod linux {
         for (host, count) in &end.refused_hosts {
             output::error(format!("the network was refused: {host} ({count}×)"))?;
         }
+        if end.refused_connections > 0 {
+            output::error(format!("the network was refused ({}×)", end.refused_connections))?;
+        }
         if end.exit != Exit::Code(0) {
             output::note(format!("it ran confined: {}", compiled.summary()))?;
         }
+        Ok(())
+    }
+
+    /// Names a command that used the network although its analysis was sure that it does not.
+    fn report_misprediction(words: &[OsString]) -> anyhow::Result<()> {
+        let text: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        output::note(format!(
+            "this command was expected not to use the network, so `hookwright effects` is wrong about it: {}",
+            output::one_line(&text.join(" "))
+        ))?;
+        output::hint("please report the command, so that the table of programs can be mended")?;
         Ok(())
     }
 

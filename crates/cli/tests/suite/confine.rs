@@ -65,6 +65,26 @@ fn exit_code_streams_and_arguments_are_the_commands() {
 }
 
 #[test]
+fn a_refused_network_is_told() {
+    if !can_confine("a_refused_network_is_told") {
+        return;
+    }
+    if !has_program("bash") {
+        return report_skipped("a_refused_network_is_told", "bash is not installed");
+    }
+    let sandbox = project();
+    let attempt = "bash -c 'true 3<>/dev/tcp/192.0.2.1/80; true 3<>/dev/udp/192.0.2.1/53'; true";
+    for network in ["none", "loopback", "example.com"] {
+        let run = confined(&sandbox, &["--network", network], attempt);
+        assert!(run.code == Some(0) && run.stderr.contains("the network was refused (2×)"), "{network}: {run:?}");
+        // Its own addresses are no others'.
+        let own = confined(&sandbox, &["--network", network], "bash -c 'true 3<>/dev/tcp/127.0.0.1/1'; true");
+        assert_eq!(own.stderr.contains("refused ("), network == "none", "{network}: {own:?}");
+        assert_eq!(confined(&sandbox, &["--network", network], "true").stderr, "", "{network}");
+    }
+}
+
+#[test]
 fn a_profile_that_cannot_be_enforced_is_refused_with_its_line() {
     let sandbox = project();
     let refused = [

@@ -4,7 +4,7 @@
 use std::process::Command;
 
 use hookwright_testkit::deadline::*;
-use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, fs, report_skipped};
+use hookwright_testkit::{ProgramRun, ReplayBuilder, Sandbox, fs, has_program, report_skipped};
 use serde_json::{Value, json};
 
 use crate::sandbox;
@@ -214,6 +214,50 @@ fn an_agent_that_runs_no_changed_command_asks_or_refuses() {
     assert_eq!(sandbox.run_with_input(&["bridge", "droid"], &droid.to_string()).code, Some(0));
 }
 
+/// The analysis is sure about these calls, and could be wrong.
+#[test]
+fn what_must_always_be_enforced_and_cannot_is_asked_about() {
+    let sandbox = project(&secrets_guard());
+    let qwen = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "run_shell_command",
+        "tool_input": {"command": "ls"}, "qwen_code_version": "1"});
+    let answer = |host: &str, payload: &Value| sandbox.run_with_input(&["bridge", host], &payload.to_string()).stdout;
+    for config in [json!({}), json!({"enforce": "doubt"})] {
+        set_hook(&sandbox, &secrets_guard(), &config);
+        assert_eq!((answer("qwen", &qwen), answer("codex", &claude_call("ls"))), (String::new(), String::new()));
+    }
+    set_hook(&sandbox, &secrets_guard(), &json!({"enforce": "always"}));
+    let told: Value = serde_json::from_str(&answer("qwen", &qwen)).unwrap();
+    assert_eq!(told.pointer("/hookSpecificOutput/permissionDecision"), Some(&json!("ask")), "{told}");
+    assert!(told.to_string().contains("what guard forbids; it can't be confined"), "{told}");
+    assert!(told.to_string().contains("does not run a changed command here"), "{told}");
+    // Codex asks nobody.
+    let told: Value = serde_json::from_str(&answer("codex", &claude_call("ls"))).unwrap();
+    assert_eq!(told.pointer("/hookSpecificOutput/permissionDecision"), Some(&json!("deny")), "{told}");
+    let lost = sandbox.run(&["agents", "trace", "--json"]).expect_exit_code(0).stdout;
+    assert!(lost.contains(r#""wanted":"confine""#), "{lost}");
+    let explained = sandbox.run(&["agents", "explain", "qwen"]).expect_exit_code(0);
+    assert!(explained.stdout.contains("with `enforce: always` every command does"), "{explained:?}");
+    // A guard that asks, and a tool that is no command, have nothing to be enforced.
+    let read = json!({"hook_event_name": "PreToolUse", "session_id": "s1", "tool_name": "read_file",
+        "tool_input": {"file_path": "kept"}, "qwen_code_version": "1"});
+    assert_eq!(answer("qwen", &read), "");
+}
+
+#[test]
+fn an_agent_of_our_own_asks_about_a_command_that_must_be_kept_and_cannot() {
+    // The link could be replaced, so that the folder behind it can't be guarded.
+    let guard = guard(&json!({"writes": ["link/file"]}));
+    for (config, runs) in [(json!({}), true), (json!({"enforce": "always"}), false)] {
+        let sandbox = project(&guard);
+        sandbox.write("real/file", "");
+        std::os::unix::fs::symlink("real", sandbox.project().join("link")).unwrap();
+        set_hook(&sandbox, &guard, &config);
+        let (_, told) = call(&sandbox, "touch out");
+        assert_eq!(sandbox.has_file("out"), runs, "{config}: {told}");
+        assert_eq!(told.contains("it can't be confined"), !runs, "{config}: {told}");
+    }
+}
+
 #[test]
 fn hooks_see_a_confined_call_as_the_model_made_it() {
     if !can_confine("hooks_see_a_confined_call_as_the_model_made_it") {
@@ -300,6 +344,37 @@ fn rewritten(sandbox: &Sandbox, command: &str) -> Option<String> {
 
 fn run_shell(sandbox: &Sandbox, command: &str) -> std::process::Output {
     Command::new("sh").args(["-c", command]).current_dir(sandbox.project()).output_in_time().unwrap()
+}
+
+/// A disguised program: the analysis is sure that `ls` uses no network.
+#[test]
+fn a_wrong_prediction_is_told_with_the_command() {
+    if !can_confine("a_wrong_prediction_is_told_with_the_command") {
+        return;
+    }
+    if !has_program("bash") {
+        return report_skipped("a_wrong_prediction_is_told_with_the_command", "bash is not installed");
+    }
+    let sandbox = project(&Value::Null);
+    set_hook(&sandbox, &guard(&json!({"network": ["*"]})), &json!({"enforce": "always"}));
+    let attempt = "#!/usr/bin/env bash\ntrue 3<>/dev/tcp/192.0.2.1/80; echo ran\n";
+    sandbox.write("build.sh", attempt);
+    sandbox.write("bin/ls", attempt);
+    std::fs::set_permissions(sandbox.project().join("bin/ls"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .unwrap();
+    for (command, is_predicted) in [("ls", true), ("bash build.sh", false)] {
+        let confined = rewritten(&sandbox, command).unwrap();
+        let output = run_shell(&sandbox, &format!("PATH=\"$PWD/bin:$PATH\"; {confined}"));
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("ran"), "{output:?}");
+        assert!(told.contains("the network was refused (1×)"), "{output:?}");
+        let report = "expected not to use the network, so `hookwright effects` is wrong about it: bash -c ls";
+        assert_eq!(told.contains(report), is_predicted, "{command}: {told}");
+        assert_eq!(told.contains("expected not to"), is_predicted, "{command}: {told}");
+    }
+    // What it really does is within its prediction.
+    let ordinary = run_shell(&sandbox, &rewritten(&sandbox, "ls").unwrap());
+    assert_eq!(String::from_utf8_lossy(&ordinary.stderr), "", "{ordinary:?}");
 }
 
 #[test]

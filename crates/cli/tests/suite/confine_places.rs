@@ -79,6 +79,56 @@ fn git_is_not_led_to_another_configuration() {
 }
 
 #[test]
+fn hooks_of_nested_repositories_and_of_hooks_path_stay_as_they_are() {
+    if !can_run("hooks_of_nested_repositories_and_of_hooks_path_stay_as_they_are", "git") {
+        return;
+    }
+    let sandbox = repository();
+    let script = "git init -q sub/deep && git config core.hooksPath .husky/_ && mkdir -p .husky/_ \
+        && touch .husky/_/pre-commit .husky/pre-commit";
+    assert!(shell(&sandbox, &sandbox.project(), script).status.success());
+    let attack = "echo x > .husky/_/pre-commit; echo x > .husky/pre-commit; mv .husky old; rm -rf .husky; \
+        echo x > sub/deep/.git/hooks/pre-commit; echo x >> sub/deep/.git/config; echo x > sub/deep/.git/commondir; \
+        mv sub/deep/.git old; mv sub old; echo x > made; git -C sub/deep status -s; git log --oneline";
+    let before = sandbox.read("sub/deep/.git/config");
+    let run = confined(&sandbox, &["--writes", "**"], attack);
+    assert!(run.stdout.contains(" x\n") && sandbox.has_file("made"), "{run:?}");
+    assert_eq!((sandbox.read(".husky/_/pre-commit"), sandbox.read(".husky/pre-commit")), Default::default(), "{run:?}");
+    assert_eq!(sandbox.read("sub/deep/.git/config"), before, "{run:?}");
+    for made in ["sub/deep/.git/hooks/pre-commit", "sub/deep/.git/commondir"] {
+        assert!(!sandbox.project().join(made).exists(), "{made}: {run:?}");
+    }
+}
+
+/// The file that keeps a missing `.env` from being created is not added to the repository.
+#[test]
+fn git_adds_no_placeholder() {
+    if !can_run("git_adds_no_placeholder", "git") {
+        return;
+    }
+    let sandbox = repository();
+    sandbox.write("new", "");
+    sandbox.write("kept-out", "");
+    let commit = "git add -A && git ls-files --stage && git status --short --ignored";
+    for (exclude, is_there) in [(Some("/kept-out\n"), false), (None, true)] {
+        let path = sandbox.project().join(".git/info/exclude");
+        match exclude {
+            Some(text) => std::fs::write(&path, text).unwrap(),
+            None => std::fs::remove_file(&path).unwrap(),
+        }
+        let run = confined(&sandbox, &["--writes", "**"], &format!("test -e .env && {commit}"));
+        assert_eq!(run.code, Some(0), "{run:?}");
+        assert!(run.stdout.contains("\tnew\n") && !run.stdout.contains("\t.env\n"), "{run:?}");
+        assert!(run.stdout.contains("!! .env\n"), "{run:?}");
+        assert_eq!(run.stdout.contains("\tkept-out\n"), is_there, "{run:?}");
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), exclude, "it is another file inside only");
+    }
+    // Whatever an earlier command has left there, the next one runs.
+    assert!(shell(&sandbox, &sandbox.project(), "mkfifo .git/info/exclude").status.success());
+    assert_eq!(confined(&sandbox, &["--writes", "**"], "true").code, Some(0));
+}
+
+#[test]
 fn a_second_mount_is_no_way_around() {
     const TEST: &str = "a_second_mount_is_no_way_around";
     if !can_run(TEST, "unshare") {

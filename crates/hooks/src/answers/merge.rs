@@ -18,9 +18,11 @@ pub struct MergedAnswer {
     pub decided_by: Vec<String>,
     /// The profiles that the call must be kept to, all of them; also where the user is asked about it.
     pub confinements: Vec<HookConfinement>,
-    /// The profiles that armed guards want enforced for every command, whatever is known about it. A machine that
-    /// cannot enforce them runs the command without.
+    /// The profiles that armed guards want enforced for every command, whatever is known about it.
     pub enforced: Vec<HookConfinement>,
+    /// Whether settings say `enforce: always`, so that a command that cannot be kept to `enforced` is asked about.
+    /// Otherwise it runs without.
+    pub requires_enforcement: bool,
     /// The names of the rules that approve the call in the user's place, as it is after all changes; empty where a hook
     /// stops, denies or asks. An allow of another hook means no objection and approves nothing.
     pub approved_by: Vec<String>,
@@ -33,6 +35,9 @@ pub struct HookConfinement {
     pub hook: String,
     /// The profile.
     pub profile: ConfinementProfile,
+    /// Whether the call is known not to do what the profile forbids, so that being kept from it means a wrong prediction.
+    #[serde(skip)]
+    pub is_predicted: bool,
 }
 
 /// Two hooks that set the same key to different values; the later hook's value counts.
@@ -88,7 +93,11 @@ pub fn merge<'a>(answers: impl IntoIterator<Item = (&'a str, &'a Answer)>) -> (M
             );
         }
         if let Some(profile) = &answer.confinement {
-            merged.confinements.push(HookConfinement { hook: hook.to_owned(), profile: profile.clone() });
+            merged.confinements.push(HookConfinement {
+                hook: hook.to_owned(),
+                profile: profile.clone(),
+                is_predicted: false,
+            });
         }
         if let Some(patch) = &answer.llm_request {
             all.llm_request.get_or_insert_default().overlay(patch.clone());
@@ -146,6 +155,22 @@ impl MergedAnswer {
             _ => "denied",
         };
         self.answer.reason.clone().unwrap_or_else(|| self.default_reason(word))
+    }
+
+    /// The names of the hooks that are shown with a question: those that decided, else those that want the call kept.
+    pub fn demanding_hooks(&self) -> Vec<String> {
+        match self.decided_by.as_slice() {
+            [] => self.enforced.iter().map(|one| one.hook.clone()).collect(),
+            names => names.to_vec(),
+        }
+    }
+
+    /// The reason for asking about a command that settings want kept to [`enforced`](MergedAnswer::enforced), and that
+    /// cannot be.
+    pub fn unenforced_text(&self, why: &str) -> String {
+        let guards: Vec<&str> = self.enforced.iter().map(|one| one.hook.as_str()).collect();
+        let guards = guards.join(", ");
+        format!("`enforce: always` wants every command kept from what {guards} forbids; it can't be confined: {why}")
     }
 
     /// The reason for a stop; a default text where the hooks gave none.

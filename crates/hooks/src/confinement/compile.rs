@@ -7,7 +7,7 @@ use hookwright_process::confinement::{
     AllowedHost, ConfinementLimits, ConfinementPlan, NetworkAccess, PathKind, UnixSockets,
 };
 
-use super::git_files::git_guard_paths;
+use super::git_files::{git_guard_paths, ignore_file, nested_git_guard_paths};
 use super::hidden_files::{HiddenGlobs, compile_glob, require_single_name};
 use super::mount_aliases::MountTable;
 use super::path_pattern::{PathPattern, PatternShape};
@@ -181,13 +181,19 @@ fn add_caches(
 fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> Result<(), UnenforceableLine> {
     let home = place.home.and_then(|home| home.canonicalize().ok());
     for base in [place.project.canonicalize().ok(), home.clone()].into_iter().flatten() {
+        // Where nothing can be written, nothing needs to be looked for.
+        if !plan.writable.iter().any(|tree| tree.starts_with(&base) || base.starts_with(tree)) {
+            continue;
+        }
         let is_home = home.as_ref() == Some(&base);
         // In a home directory a missing folder of another agent means that the agent is not used.
         let is_used =
             |name: &str| !is_home || OWN_FOLDERS.contains(&name) || base.join(name).symlink_metadata().is_ok();
         let own = GUARD_PATHS.iter().filter(|(name, _)| is_used(name)).map(|(name, kind)| (base.join(name), *kind));
-        for (path, kind) in own.chain(git_guard_paths(&base)) {
-            if !plan.writable.iter().any(|tree| path.starts_with(tree)) {
+        let nested = if is_home { Vec::new() } else { nested_git_guard_paths(&base) };
+        for (path, kind) in own.chain(git_guard_paths(&base, home.as_deref())).chain(nested) {
+            let is_known = plan.protected.iter().any(|(known, _)| *known == path);
+            if is_known || !plan.writable.iter().any(|tree| path.starts_with(tree)) {
                 continue;
             }
             if let Some(tree) = plan.writable.iter().find(|tree| tree.as_path() == path) {
@@ -200,6 +206,7 @@ fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> R
             plan.protected.push((path, kind));
         }
     }
+    add_ignore_file(plan, place);
     let inside_guards = |tree: &&PathBuf| plan.protected.iter().any(|(path, _)| tree.starts_with(path));
     match plan.writable.iter().find(inside_guards) {
         Some(tree) => {
@@ -207,6 +214,17 @@ fn add_guard_paths(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) -> R
         }
         None => Ok(()),
     }
+}
+
+/// Has git leave out the placeholders of files that do not exist.
+fn add_ignore_file(plan: &mut ConfinementPlan, place: ConfinementPlace<'_>) {
+    let Some(ignore) = place.project.canonicalize().ok().as_deref().and_then(ignore_file) else { return };
+    let is_writable = plan.writable.iter().any(|tree| ignore.path.starts_with(tree));
+    // Only a file that exists can show something else.
+    if is_writable && !ignore.path.exists() {
+        plan.protected.push((ignore.path.clone(), PathKind::File));
+    }
+    plan.ignore_files.push(ignore);
 }
 
 fn add_hidden(

@@ -261,6 +261,7 @@ impl HookRunner {
             home: find_env_var(&self.env, "HOME").map(PathBuf::from),
             profiles: vec![profile.clone()],
             is_quiet: true,
+            is_predicted: false,
         };
         let launcher = self.shared.launcher.as_ref();
         let words = launcher.map(|launcher| launcher.launch_words(&request));

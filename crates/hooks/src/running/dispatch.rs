@@ -365,7 +365,8 @@ impl EventDispatch {
             |hook: &Hook| self.enforcement == Enforcement::Always || policy.enforces_doubt(hook) && is_in_doubt(hook);
         let profile = |hook: &Arc<Hook>| {
             let profile = hook.enforced_confinement().filter(|_| is_enforced(hook))?;
-            Some(HookConfinement { hook: hook.id().to_owned(), profile })
+            let is_predicted = effects.is_some() && !is_in_doubt(hook);
+            Some(HookConfinement { hook: hook.id().to_owned(), profile, is_predicted })
         };
         self.plan.hooks.iter().filter_map(profile).collect()
     }

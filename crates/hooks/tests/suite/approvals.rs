@@ -201,6 +201,16 @@ async fn a_guard_can_let_doubtful_calls_run_and_still_have_the_kernel_keep_them(
     }
     assert_eq!(decide(&world, &settings("always"), "cat a").await, ("proceed", vec!["secrets".to_owned()]));
     assert_eq!(decide(&world, &settings("off"), "make").await, ("proceed", vec![]));
+    // Only settings that say so want a command asked about that can't be kept.
+    for (layers, is_required) in [
+        (settings("always"), true),
+        (settings("doubt"), false),
+        ([(Source::User, before_tool(json!([guard.clone()])))], false),
+    ] {
+        let outcome = fire(&world, &layers, &shell_call("make")).await;
+        assert!(!outcome.merged.enforced.is_empty());
+        assert_eq!(outcome.merged.requires_enforcement, is_required);
+    }
     // Another layer can be stricter.
     let stricter = json!({"hooksConfig": {"onDoubt": "ask"}});
     let [user] = settings("doubt");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use hookwright_bridge::install::entry_timeout;
 use hookwright_bridge::{Host, HostEventInfo, MissingCapability, missing_capabilities};
-use hookwright_hooks::Hook;
+use hookwright_hooks::{Hook, HookCapability};
 use serde_json::{Value, json};
 
 use crate::commands::hooks::LoadedProject;
@@ -46,8 +46,11 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
     if let Some(only) = only.filter(|_| hooks.is_empty()) {
         return Err(toolbox.unknown_hook_error(only));
     }
-    let accounts: Vec<(&Hook, HostCompatibility)> =
+    let mut accounts: Vec<(&Hook, HostCompatibility)> =
         hooks.into_iter().map(|hook| (hook, host_compatibility(host, hook))).collect();
+    if toolbox.loaded.registry.requires_enforcement() {
+        accounts.iter_mut().for_each(|(hook, account)| add_unenforced_commands(hook, account));
+    }
     if as_json {
         let hooks: Vec<Value> = accounts.iter().map(|(hook, account)| compatibility_json(hook, account)).collect();
         let blind: Vec<Value> =
@@ -90,6 +93,15 @@ pub(super) fn run(toolbox: &LoadedProject, host: Host, only: Option<&str>, as_js
         }
     }
     Ok(exit::OK)
+}
+
+/// Says what `enforce: always` means for a guard where commands can't be confined.
+fn add_unenforced_commands(hook: &Hook, account: &mut HostCompatibility) {
+    let is_enforced = hook.enforced_confinement().is_some();
+    for lost in account.missing.iter_mut().filter(|lost| is_enforced && lost.power == HookCapability::Confine) {
+        lost.consequence =
+            "confining a call becomes a question or a deny, and with `enforce: always` every command does";
+    }
 }
 
 /// Formats a duration in seconds, without decimals where it has none.

@@ -58,6 +58,9 @@ impl Init<'_> {
                 Ok(command) => {
                     drop(alive);
                     let report = self.wait_for_command(command);
+                    if let Some(count) = self.refused_connections().filter(|count| *count > 0) {
+                        self.report(&Report::RefusedConnections(count));
+                    }
                     self.report(&report);
                 }
                 Err(error) => self.report(&Report::ExecFailed(error.raw_os_error().unwrap_or(libc::ENOEXEC))),
@@ -132,6 +135,17 @@ impl Init<'_> {
         }
     }
 
+    /// Returns how often a process tried to send to where the namespace has no route; `None` without one of its own.
+    ///
+    /// The kernel counts only IPv4 here. A program that knows several addresses of a host tries those too.
+    #[expect(clippy::disallowed_methods, reason = "a file of the kernel")]
+    fn refused_connections(&self) -> Option<u64> {
+        match self.plan.network {
+            NetworkAccess::All => None,
+            _ => unroutable_count(&fs::read_to_string("/proc/self/net/snmp").ok()?),
+        }
+    }
+
     /// Reaps processes until the command has ended, and passes signals on to it.
     fn wait_for_command(&self, command: Pid) -> Report {
         let limit = self.plan.limits.max_processes;
@@ -161,6 +175,13 @@ impl Init<'_> {
             }
         }
     }
+}
+
+/// Reads the counter `OutNoRoutes` of the lines `Ip:` in the kernel's network statistics.
+fn unroutable_count(statistics: &str) -> Option<u64> {
+    let mut lines = statistics.lines().filter_map(|line| line.strip_prefix("Ip:"));
+    let at = lines.next()?.split_ascii_whitespace().position(|name| name == "OutNoRoutes")?;
+    lines.next()?.split_ascii_whitespace().nth(at)?.parse().ok()
 }
 
 fn exit_of(status: WaitStatus) -> Option<Exit> {
@@ -251,4 +272,16 @@ fn send_listener(socket: &UnixStream, listener: &TcpListener) -> io::Result<()> 
     control.push(SendAncillaryMessage::ScmRights(&fds));
     sendmsg(socket.as_fd(), &[io::IoSlice::new(b"L")], &mut control, SendFlags::empty())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_is_found_by_its_name() {
+        let text = "Ip: Forwarding OutDiscards OutNoRoutes\nIp: 2 7 5\nIcmp: InMsgs\nIcmp: 9\n";
+        assert_eq!(unroutable_count(text), Some(5));
+        assert_eq!((unroutable_count("Ip: A\nIp: 1\n"), unroutable_count("")), (None, None));
+    }
 }

@@ -12,6 +12,8 @@ impl ConfinementPlan {
         self.protected.extend(other.protected);
         self.hidden.extend(other.hidden);
         self.visible.extend(other.visible);
+        self.ignore_files.extend(other.ignore_files);
+        self.ignore_files.dedup();
         for paths in [&mut self.hidden, &mut self.visible] {
             paths.sort();
             paths.dedup();

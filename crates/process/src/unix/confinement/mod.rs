@@ -51,6 +51,8 @@ pub struct ConfinementPlan {
     pub hidden: Vec<PathBuf>,
     /// Folders that are visible although they lie in `/tmp` or `/var/tmp`, which are empty otherwise.
     pub visible: Vec<PathBuf>,
+    /// Files of git to which the placeholders of missing files are added inside.
+    pub ignore_files: Vec<IgnoreFile>,
     /// The network.
     pub network: NetworkAccess,
     /// Whether UNIX sockets may be created, which lead to any service of this machine.
@@ -59,6 +61,17 @@ pub struct ConfinementPlan {
     pub limits: ConfinementLimits,
     /// The protected paths that exist, placeholders included.
     read_only: Vec<PathBuf>,
+    /// The placeholders that are files.
+    placeholder_files: Vec<PathBuf>,
+}
+
+/// A file of a git repository that says what git leaves out of a folder, such as `info/exclude`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IgnoreFile {
+    /// The file. If it does not exist, nothing is left out.
+    pub path: PathBuf,
+    /// The folder that the repository is about.
+    pub folder: PathBuf,
 }
 
 /// The network of a confined command.
@@ -115,6 +128,8 @@ pub struct ConfinedExit {
     pub exceeded_limit: Option<ExceededLimit>,
     /// The hosts that the proxy refused, each with how often.
     pub refused_hosts: Vec<(String, usize)>,
+    /// How often a process of the command tried to reach an IPv4 address that its network does not lead to.
+    pub refused_connections: u64,
 }
 
 /// Why a command was not run.
@@ -177,6 +192,7 @@ struct SetupError {
 enum Report {
     SetupFailed(String),
     ExecFailed(i32),
+    RefusedConnections(u64),
     Ended(Exit),
     TooManyProcesses,
 }
@@ -186,6 +202,7 @@ impl Report {
         match self {
             Report::SetupFailed(text) => format!("setup {}\n", text.replace('\n', " ")),
             Report::ExecFailed(errno) => format!("exec {errno}\n"),
+            Report::RefusedConnections(count) => format!("refused {count}\n"),
             Report::Ended(Exit::Code(code)) => format!("code {code}\n"),
             Report::Ended(Exit::Signal(signal)) => format!("signal {signal}\n"),
             Report::TooManyProcesses => "processes 0\n".to_owned(),
@@ -197,6 +214,7 @@ impl Report {
         match kind {
             "setup" => Some(Report::SetupFailed(value.to_owned())),
             "exec" => value.parse().ok().map(Report::ExecFailed),
+            "refused" => value.parse().ok().map(Report::RefusedConnections),
             "code" => value.parse().ok().map(|code| Report::Ended(Exit::Code(code))),
             "signal" => value.parse().ok().map(|signal| Report::Ended(Exit::Signal(signal))),
             "processes" => Some(Report::TooManyProcesses),
@@ -263,8 +281,15 @@ impl ConfinementPlan {
             let existing = std::fs::symlink_metadata(&path).ok();
             let joined = existing.as_ref().and_then(placeholders::is_placeholder);
             if existing.is_none() || joined.is_some() {
-                match Placeholder::create(&path, joined.unwrap_or(kind)) {
-                    Ok(created) => placeholders.extend(created),
+                let kind = joined.unwrap_or(kind);
+                match Placeholder::create(&path, kind) {
+                    Ok(Some(created)) => {
+                        placeholders.push(created);
+                        if kind == PathKind::File {
+                            self.placeholder_files.push(path.clone());
+                        }
+                    }
+                    Ok(None) => {}
                     Err(error) if existing.is_none() && placeholders::is_never_creatable(&path, &error) => continue,
                     Err(error) => {
                         let text = format!("{} could not be protected: {error}", path.display());
@@ -340,6 +365,7 @@ fn read_reports(
     let mut text = String::new();
     reports.read_to_string(&mut text)?;
     let (mut exit, mut exceeded_limit) = (Exit::Signal(libc::SIGKILL), exceeded);
+    let mut refused_connections = 0;
     for report in text.lines().filter_map(Report::parse) {
         match report {
             Report::SetupFailed(text) => return Err(ConfinementError::Setup(text)),
@@ -347,11 +373,12 @@ fn read_reports(
                 let program = command.words.first().cloned().unwrap_or_default();
                 return Err(ConfinementError::Program { program, source: io::Error::from_raw_os_error(errno) });
             }
+            Report::RefusedConnections(count) => refused_connections = count,
             Report::Ended(end) => exit = end,
             Report::TooManyProcesses => exceeded_limit = Some(ExceededLimit::Processes),
         }
     }
-    Ok(ConfinedExit { exit, exceeded_limit, refused_hosts: refused.counts() })
+    Ok(ConfinedExit { exit, exceeded_limit, refused_hosts: refused.counts(), refused_connections })
 }
 
 /// Receives the listening socket of the network namespace inside; `None` if the setup failed.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use rustix::mount::{
 };
 
 use super::kernel::add_mount_attributes;
-use super::{ConfinementPlan, SetupError, SetupStep};
+use super::{ConfinementPlan, IgnoreFile, SetupError, SetupStep};
 
 /// Attributes of every mount inside: no set-user-ID programs, no device files.
 const COMMON_ATTRIBUTES: u64 = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
@@ -81,7 +81,42 @@ pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
         let proc = open_tree(CWD, "/proc", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
         add_mount_attributes(proc.as_fd(), READ_ONLY_ATTRIBUTES)
     })?;
-    SetupStep::Mounts.run(|| hide(&plan.hidden))
+    SetupStep::Mounts.run(|| {
+        hide(&plan.hidden)?;
+        plan.ignore_files.iter().try_for_each(|file| ignore_placeholders(file, &plan.placeholder_files))
+    })
+}
+
+/// Covers a file that says what git ignores with one that also names the placeholders in its folder.
+fn ignore_placeholders(file: &IgnoreFile, placeholders: &[PathBuf]) -> io::Result<()> {
+    const MAX_IGNORE_FILE_BYTES: u64 = 1 << 20;
+    let inside = placeholders.iter().filter_map(|path| ignore_pattern(path.strip_prefix(&file.folder).ok()?));
+    let patterns: String = inside.collect();
+    if patterns.is_empty() {
+        return Ok(());
+    }
+    // An earlier command may have put anything there.
+    let mut options = fs::OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
+    let Ok(opened) = options.open(&file.path) else { return Ok(()) };
+    if !opened.metadata()?.is_file() {
+        return Ok(());
+    }
+    let mut text = Vec::new();
+    opened.take(MAX_IGNORE_FILE_BYTES).read_to_end(&mut text)?;
+    text.extend([b"\n", patterns.as_bytes()].concat());
+    let cover = Path::new("/dev/shm/.hookwright-ignored");
+    fs::write(cover, text)?;
+    DetachedMount::copy(cover)?.attach_at(&file.path, READ_ONLY_ATTRIBUTES)?;
+    fs::remove_file(cover)
+}
+
+/// Returns the line of an ignore file that names one path; `None` for a path that no line can name.
+fn ignore_pattern(path: &Path) -> Option<String> {
+    let text = path.to_str().filter(|text| !text.contains(['\n', '\r']))?;
+    let escaped: String =
+        text.chars().flat_map(|char| "\\*?[ ".contains(char).then_some('\\').into_iter().chain([char])).collect();
+    Some(format!("/{escaped}\n"))
 }
 
 /// Copies the writable trees, and the trees that a private folder would cover, higher ones first.
@@ -185,4 +220,16 @@ fn make_mount_point(path: &Path, tree: &OwnedFd) -> io::Result<()> {
     }
     // The folders above it show nothing else.
     if is_directory { fs::set_permissions(path, fs::Permissions::from_mode(0o755)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignore_patterns_name_one_path() {
+        assert_eq!(ignore_pattern(Path::new(".env")).unwrap(), "/.env\n");
+        assert_eq!(ignore_pattern(Path::new("a b/[x]*?\\.txt")).unwrap(), "/a\\ b/\\[x]\\*\\?\\\\.txt\n");
+        assert_eq!(ignore_pattern(Path::new("a\n!b")), None);
+    }
 }
