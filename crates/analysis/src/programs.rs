@@ -67,6 +67,12 @@ pub fn services() -> &'static [ServiceInfo] {
     SERVICES
 }
 
+/// The files of a project that say what a program does which runs what they say; none for a program that runs none.
+pub(crate) fn project_files(name: &str) -> Option<&'static [&'static str]> {
+    let at = RUNNERS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+    Some(RUNNERS[at].1)
+}
+
 fn built_in(name: &str) -> Option<&'static Program> {
     // Each is read when it is first asked for.
     static READ: OnceLock<Vec<OnceLock<Option<Program>>>> = OnceLock::new();

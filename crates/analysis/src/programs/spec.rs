@@ -10,6 +10,9 @@ pub struct Program {
     pub names: Vec<String>,
     #[serde(rename = "x", default)]
     pub syntax: Syntax,
+    /// The language of the scripts that it runs, if it is an interpreter.
+    #[serde(rename = "l", default, skip_serializing_if = "is_default")]
+    pub language: Option<Language>,
     /// Whether the first operand ends the options.
     #[serde(rename = "f", default, skip_serializing_if = "is_default")]
     pub options_first: bool,
@@ -23,6 +26,15 @@ pub struct Program {
     pub body: Body,
     #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<SubCommand>,
+}
+
+/// The language of scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Language {
+    Shell,
+    Python,
+    Node,
+    Other,
 }
 
 /// How a program reads options.
