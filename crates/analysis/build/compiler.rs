@@ -437,6 +437,7 @@ fn role(text: &str) -> Result<Role> {
     use Access::{Delete, Read, Write};
     Ok(match text {
         "text" => Role::Text,
+        "digits" => Role::Digits,
         "read" => Role::Path(Read, Depth::Itself),
         "list-tree" => Role::Path(Read, Depth::Names),
         "read-tree" => Role::Path(Read, Depth::Tree),

@@ -126,7 +126,7 @@ impl Program {
 impl OptionSpec {
     /// Whether it does nothing by itself.
     pub(crate) fn is_inert(&self) -> bool {
-        self.does.is_empty() && self.values.iter().flatten().all(|role| *role == Role::Text)
+        self.does.is_empty() && self.values.iter().flatten().all(|role| matches!(role, Role::Text | Role::Digits))
     }
 }
 
@@ -154,7 +154,7 @@ impl Body {
 /// What words that are not known could do as operands of these roles.
 pub(crate) fn aspects_of_operands<'o>(operands: impl IntoIterator<Item = &'o spec::Operand>) -> Aspects {
     operands.into_iter().flat_map(|operand| &operand.roles).fold(Aspects::NONE, |all, role| match role {
-        Role::Text => all,
+        Role::Text | Role::Digits => all,
         Role::Path(access, _) => all.and((*access).into()),
         Role::Output => all.and(spec::Aspect::Writes.into()),
         Role::Process => all.and(spec::Aspect::Processes.into()),

@@ -115,6 +115,9 @@ fn ordinary_commands_are_certain() {
 }
 
 const ORDINARY: &[&str] = &[
+    "perl -0777pe s/a/b/ a",
+    "perl -l012ne print a",
+    "zstd -T0dc a",
     "zgrep -i x c.gz",
     "zgrep -n -A 3 -e x c.gz",
     "bzgrep -c x a b",
@@ -2492,6 +2495,38 @@ const ATTACKS: &[(&str, &[Attack])] = &[
             ("ssh ::ffff:7f00:1 rm a", "deletes a"),
             ("ssh '[::1%lo]' rm a", "deletes a"),
             ("h=$(cat a); ssh $h rm a", "deletes a"),
+        ],
+    ),
+    (
+        "options that a version reads with another number of words",
+        &[
+            ("sqlite3 -nonce x -help n 'select 1'", "writes n"),
+            ("sqlite3 -nonce x -version n 'create table t(a)'", "writes n"),
+            ("sqlite3 -nonce x -readonly n 'create table t(a)'", "writes n"),
+        ],
+    ),
+    (
+        "letters behind an option that takes no value, or only a number",
+        &[
+            ("uniq -Dw 5 a", "reads a"),
+            ("uniq -Dcw5 a n", "reads a; writes n"),
+            ("ls -FR d", "reads d/e"),
+            ("ls -1FR d", "reads d/e"),
+            ("patch -mo n a list", "writes n"),
+            ("strace -ko cat rm a", "writes cat; deletes a"),
+            ("strace -kDo cat rm a", "writes cat; deletes a"),
+            ("pcre2grep -of list x a", "reads list, a"),
+            ("pcregrep -o1f list x a", "reads list, a"),
+            ("zstd -c -T0fo n a", "writes n; reads a"),
+            ("zstd -c -T0o n a", "writes n; reads a"),
+            ("zstd -cM9D b a", "reads b, a"),
+            ("perl -0777i -pe s/a/b/ a", "writes a"),
+            ("perl -0i -pe s/a/b/ a", "writes a"),
+            ("perl -l0i.k -pe s/a/b/ a", "writes a, a.k"),
+            ("perl -0777ne 'unlink \"a\"' b", "deletes a"),
+            ("perl -l012ne 'unlink \"a\"' b", "deletes a"),
+            ("chfn -h 1 me", "writes /etc/passwd"),
+            ("adduser -h q me", "writes q"),
         ],
     ),
     (

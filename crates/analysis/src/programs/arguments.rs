@@ -272,7 +272,10 @@ impl<'p> Reader<'p, '_> {
         {
             return self.parsed.give(spec, Vec::new());
         }
-        for (at, letter) in text.char_indices().skip(1) {
+        let mut letters = &text[1..];
+        while let Some(letter) = letters.chars().next() {
+            let rest = &letters[letter.len_utf8()..];
+            letters = rest;
             let Some(spec) = self.exact(&format!("-{letter}")) else {
                 match self.exact("-*") {
                     Some(spec) => self.parsed.give(spec, Vec::new()),
@@ -280,9 +283,15 @@ impl<'p> Reader<'p, '_> {
                 }
                 return;
             };
-            let rest = &text[at + letter.len_utf8()..];
             if spec.values.is_empty() {
                 self.parsed.give(spec, Vec::new());
+                continue;
+            }
+            if spec.attached && spec.values == [[Role::Digits]] {
+                letters = rest.trim_start_matches(|char: char| char.is_ascii_digit());
+                let digits = &rest[..rest.len() - letters.len()];
+                let value = (!digits.is_empty()).then(|| Argument::known(digits));
+                self.parsed.give(spec, value.into_iter().collect());
                 continue;
             }
             // `-o=x` is the value `=x` for getopt and `x` for others, so it is neither here.

@@ -207,6 +207,9 @@ pub enum Depth {
 pub enum Role {
     #[serde(rename = "t")]
     Text,
+    /// A number in the same word; what stands behind its digits are further options.
+    #[serde(rename = "g")]
+    Digits,
     #[serde(rename = "p")]
     Path(Access, Depth),
     /// A file that is written; `-` is the program's output.
