@@ -2547,6 +2547,37 @@ const ATTACKS: &[(&str, &[Attack])] = &[
         ],
     ),
     (
+        "a directory that is taken for a bare repository",
+        &[
+            ("git --bare init", "writes HEAD, config, hooks/pre-push.sample"),
+            ("git --bare init q", "writes q/HEAD"),
+            ("git --bare update-ref refs/heads/n HEAD", "writes refs/heads/n"),
+            ("git --bare log", "commands"),
+            ("git --bare -C bare.git fetch", "commands"),
+        ],
+    ),
+    (
+        "options behind the files of a script that looks for them in front",
+        &[
+            ("zless a --version", "reads a"),
+            ("xzmore a --help", "reads a"),
+            ("xzdiff a --version", "reads a"),
+            ("lzcmp a --help", "reads a"),
+            ("ldd a --version", "reads a"),
+            ("ssh-copy-id h.x --help", "network h.x"),
+        ],
+    ),
+    (
+        "a file that is there although the command has changed something",
+        &[
+            ("zip t.zip a > n", "reads t.zip"),
+            ("touch n; zip t a", "reads t.zip"),
+            ("cp t.zip n.zip; zip n a", "reads n.zip"),
+            ("cat t.zip > n; zip n a", "reads n"),
+        ],
+    ),
+    ("an output that is removed if nothing is in it", &[("pod2man a b", "removes b"), ("pod2text a b", "removes b")]),
+    (
         "links in a tree that is unpacked",
         &[
             ("gunzip -rl .", "reads /t/out/z"),

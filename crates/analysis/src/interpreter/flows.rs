@@ -75,7 +75,7 @@ impl Interpreter<'_> {
         let is_open = open(Aspect::Reads) || (open(Aspect::Network) && !data.is_none());
         let may_hold_more = self.unnamed_data && !data.is_none();
         self.unnamed_data |= open(Aspect::Writes) && !data.is_none();
-        if sends && (is_open || may_hold_more) {
+        if sends && (is_open || may_hold_more) && !open(Aspect::Flows) {
             self.unsure_program(Aspect::Flows, "which data goes where is only known when it runs");
         }
     }
