@@ -2623,6 +2623,21 @@ const ATTACKS: &[(&str, &[Attack])] = &[
         ],
     ),
     (
+        "names of found files that are code",
+        &[
+            ("find q -exec sed {} a \\;", "writes pwn"),
+            ("find q -exec sed -e {} a \\;", "writes pwn"),
+            ("find q -exec sed {} +", "writes pwn"),
+            ("find q -exec awk {} a \\;", "writes pwn"),
+            ("find rm -exec sh -c {} \\;", "deletes a"),
+            ("find rm -exec bash -c {} \\;", "deletes a"),
+            ("find rm -exec {} a \\;", "commands"),
+            ("find rm -exec env {} a \\;", "commands"),
+            ("find 'select 1' -exec sqlite3 a {} \\;", "writes a"),
+            ("find q -exec jq {} a \\;", "reads .env"),
+        ],
+    ),
+    (
         "links in a tree that is unpacked",
         &[
             ("gunzip -rl .", "reads /t/out/z"),

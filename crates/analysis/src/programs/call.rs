@@ -360,6 +360,11 @@ impl<'c, 'a> Call<'c, 'a> {
         self.interpreter.unsure_all(reason);
     }
 
+    /// Whether a word stands for the names of files that are found, of which only the beginning is known.
+    pub(crate) fn is_found_name(&self, word: &Argument) -> bool {
+        word.substituted && self.interpreter.tree_depth
+    }
+
     /// Reads `-`: the program's input, or a file of this name where there is one.
     pub(crate) fn read_dash(&mut self, depth: Depth) {
         let disk = self.interpreter.environment.disk;

@@ -230,6 +230,7 @@ pub(super) fn run_on(
     placement: Placement,
 ) {
     for root in roots {
+        let root = &Argument { substituted: true, ..root.clone() };
         let Some((words, uses)) = words_on(command, root, placement.appends, 1) else { continue };
         let is_uniform = !uses || !placement.several || takes_any_number(call, &words, root);
         run_in(call, &words, uses, in_directory);
