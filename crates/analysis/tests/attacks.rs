@@ -2638,6 +2638,20 @@ const ATTACKS: &[(&str, &[Attack])] = &[
         ],
     ),
     (
+        "options that another version, or the place of a word, gives another meaning",
+        &[
+            ("git -C d notes append -F .env", "reads .env"),
+            ("git -C d notes add --file .env", "reads .env"),
+            ("git reset --soft --mixed", "repository index"),
+            ("git reset --soft --mixed HEAD~1", "repository index"),
+            ("sed -i.k --follow-symlinks p flink", "writes .env.k"),
+            ("zdiff -I --version a b", "reads a"),
+            ("ctags -x a", "writes tags"),
+            ("ctags a --list-languages", "writes tags"),
+            ("ctags -R", "reads d/x; writes tags"),
+        ],
+    ),
+    (
         "links in a tree that is unpacked",
         &[
             ("gunzip -rl .", "reads /t/out/z"),
