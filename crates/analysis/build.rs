@@ -61,6 +61,11 @@ fn main() -> Result<(), Failure> {
         })
         .collect();
     writeln!(code, "static SERVICES: &[ServiceInfo] = &[\n{}];", services.concat())?;
+    code.push_str("static RUNNERS: &[(&str, &[&str])] = &[\n");
+    for (name, files) in &compiled.runners {
+        writeln!(code, "    ({name:?}, &{files:?}),")?;
+    }
+    code.push_str("];\n");
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("programs.bin"), blob)?;
     fs::write(out.join("index.rs"), code)?;

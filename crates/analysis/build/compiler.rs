@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 use super::spec::{
-    Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Operand, OptionSpec, Program, RepositoryChange, Role,
-    Service, Source, SubCommand, Syntax, Verb,
+    Access, Aspect, Body, Case, Condition, Count, Depth, Effect, Language, Operand, OptionSpec, Program,
+    RepositoryChange, Role, Service, Source, SubCommand, Syntax, Verb,
 };
 
 /// All program files, compiled.
@@ -14,6 +14,8 @@ use super::spec::{
 pub struct Compiled {
     pub programs: Vec<Program>,
     pub services: Vec<Service>,
+    /// Programs whose work is written down in files of a project, with those files.
+    pub runners: BTreeMap<String, Vec<String>>,
     /// The examples of the files, with the file's name.
     pub examples: Vec<(String, Table)>,
 }
@@ -67,6 +69,9 @@ pub fn compile(files: &[(String, String)]) -> std::result::Result<Compiled, Vec<
         if let Err(error) = services(table, &mut compiled.services) {
             errors.push(format!("{name}: {error}"));
         }
+        if let Err(error) = runners(table, &mut compiled.runners) {
+            errors.push(format!("{name}: {error}"));
+        }
     }
     let peers: BTreeMap<String, Option<String>> =
         compiled.services.iter().map(|service| (service.name.clone(), service.peer.clone())).collect();
@@ -74,7 +79,7 @@ pub fn compile(files: &[(String, String)]) -> std::result::Result<Compiled, Vec<
         errors.push("a service is declared twice".to_owned());
     }
     for (name, table) in &tables {
-        for key in table.keys().filter(|key| !matches!(key.as_str(), "program" | "example" | "service")) {
+        for key in table.keys().filter(|key| !matches!(key.as_str(), "program" | "example" | "service" | "runner")) {
             errors.push(format!("{name}: {key}: not a key of a program file"));
         }
         for program in array(table, "program") {
@@ -108,13 +113,28 @@ fn services(table: &Table, found: &mut Vec<Service>) -> Result<()> {
     Ok(())
 }
 
+fn runners(table: &Table, found: &mut BTreeMap<String, Vec<String>>) -> Result<()> {
+    for runner in array(table, "runner") {
+        if let Some(key) = runner.keys().find(|key| !matches!(key.as_str(), "names" | "files")) {
+            return Err(format!("{key}: not a key of a runner"));
+        }
+        let files = strings(runner, "files")?;
+        for name in strings(runner, "names")? {
+            if found.insert(name.clone(), files.clone()).is_some() {
+                return Err(format!("runner {name} is described twice"));
+            }
+        }
+    }
+    Ok(())
+}
+
 struct Compiler<'p> {
     peers: &'p BTreeMap<String, Option<String>>,
 }
 
 const BODY_KEYS: [&str; 9] =
     ["options", "operands", "default", "does", "cases", "code", "use", "service", "environment"];
-const PROGRAM_KEYS: [&str; 6] = ["names", "syntax", "options-first", "response-files", "commands", "sets"];
+const PROGRAM_KEYS: [&str; 7] = ["names", "syntax", "language", "options-first", "response-files", "commands", "sets"];
 
 impl Compiler<'_> {
     fn program(&self, table: &Table) -> Result<Program> {
@@ -135,6 +155,14 @@ impl Compiler<'_> {
             Some("plain") => Syntax::Plain,
             Some(other) => return Err(format!("syntax {other}: expected gnu, exact, single or plain")),
         };
+        let language = match table.get("language").map(|value| value.as_str().unwrap_or_default()) {
+            None => None,
+            Some("shell") => Some(Language::Shell),
+            Some("python") => Some(Language::Python),
+            Some("node") => Some(Language::Node),
+            Some("other") => Some(Language::Other),
+            Some(other) => return Err(format!("language {other}: expected shell, python, node or other")),
+        };
         let sets = table.get("sets").and_then(Value::as_table).cloned().unwrap_or_default();
         let mut commands = Vec::new();
         for (key, value) in table.get("commands").and_then(Value::as_table).into_iter().flatten() {
@@ -144,6 +172,7 @@ impl Compiler<'_> {
         Ok(Program {
             names,
             syntax,
+            language,
             options_first: table.get("options-first").and_then(Value::as_bool).unwrap_or_default(),
             response_files: table.get("response-files").and_then(Value::as_bool).unwrap_or_default(),
             environment: if table.contains_key("environment") { strings(table, "environment")? } else { Vec::new() },
@@ -408,6 +437,7 @@ fn role(text: &str) -> Result<Role> {
     use Access::{Delete, Read, Write};
     Ok(match text {
         "text" => Role::Text,
+        "digits" => Role::Digits,
         "read" => Role::Path(Read, Depth::Itself),
         "list-tree" => Role::Path(Read, Depth::Names),
         "read-tree" => Role::Path(Read, Depth::Tree),

@@ -180,9 +180,13 @@ pub(crate) struct Interpreter<'a> {
     observer: &'a mut dyn Observer,
     /// What has been said to be incomplete.
     unsure: Aspects,
+    /// What of it the current program has left open.
+    call_unsure: Aspects,
     sources: Vec<FlowSource>,
     /// Where the data in files that the script writes comes from.
     file_taint: HashMap<PathBuf, Taint>,
+    /// Whether data was put into files whose names are not known.
+    unnamed_data: bool,
     pub(crate) repository_taint: Taint,
     /// Paths that may have become links: touching what is below them touches something else.
     links: Vec<PathBuf>,
@@ -268,8 +272,10 @@ impl<'a> Interpreter<'a> {
             budget,
             observer,
             unsure: Aspects::NONE,
+            call_unsure: Aspects::NONE,
             sources: Vec::new(),
             file_taint: HashMap::new(),
+            unnamed_data: false,
             repository_taint: Taint::NONE,
             links: Vec::new(),
             changed: false,
@@ -323,6 +329,7 @@ impl<'a> Interpreter<'a> {
 
     fn unsure_because(&mut self, aspects: Aspects, cause: Cause, reason: &str) {
         self.unsure = self.unsure.and(aspects);
+        self.call_unsure = self.call_unsure.and(aspects);
         if aspects.has(Aspect::Writes) || aspects.has(Aspect::Deletes) {
             self.changed = true;
         }

@@ -67,6 +67,12 @@ pub fn services() -> &'static [ServiceInfo] {
     SERVICES
 }
 
+/// The files of a project that say what a program does which runs what they say; none for a program that runs none.
+pub(crate) fn project_files(name: &str) -> Option<&'static [&'static str]> {
+    let at = RUNNERS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+    Some(RUNNERS[at].1)
+}
+
 fn built_in(name: &str) -> Option<&'static Program> {
     // Each is read when it is first asked for.
     static READ: OnceLock<Vec<OnceLock<Option<Program>>>> = OnceLock::new();
@@ -120,7 +126,7 @@ impl Program {
 impl OptionSpec {
     /// Whether it does nothing by itself.
     pub(crate) fn is_inert(&self) -> bool {
-        self.does.is_empty() && self.values.iter().flatten().all(|role| *role == Role::Text)
+        self.does.is_empty() && self.values.iter().flatten().all(|role| matches!(role, Role::Text | Role::Digits))
     }
 }
 
@@ -148,7 +154,7 @@ impl Body {
 /// What words that are not known could do as operands of these roles.
 pub(crate) fn aspects_of_operands<'o>(operands: impl IntoIterator<Item = &'o spec::Operand>) -> Aspects {
     operands.into_iter().flat_map(|operand| &operand.roles).fold(Aspects::NONE, |all, role| match role {
-        Role::Text => all,
+        Role::Text | Role::Digits => all,
         Role::Path(access, _) => all.and((*access).into()),
         Role::Output => all.and(spec::Aspect::Writes.into()),
         Role::Process => all.and(spec::Aspect::Processes.into()),

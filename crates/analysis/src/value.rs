@@ -109,7 +109,7 @@ pub struct Argument {
     pub many: bool,
     /// Whether every word that it may be begins with the prefix, as those of a pattern do.
     pub same_prefix: bool,
-    /// Whether it is what a command substitution prints.
+    /// Whether it is what a command substitution prints, or the name of a file that is found.
     pub substituted: bool,
     /// The word as it stands in the script, where it is not known.
     pub shown: Rc<str>,

@@ -6,7 +6,7 @@ use super::Interpreter;
 use crate::observer::Fact;
 use crate::paths;
 use crate::programs::credentials;
-use crate::programs::spec::Verb;
+use crate::programs::spec::{Aspect, Verb};
 use crate::value::Taint;
 
 /// Where data comes from.
@@ -65,6 +65,18 @@ impl Interpreter<'_> {
                 };
                 self.observer.fact(&Fact::Flow { from: &source.shown(), path, to, via });
             }
+        }
+    }
+
+    /// Says of the current command that its data may go elsewhere, or may be other data, where an end of a flow is not known.
+    pub(crate) fn doubt_flows(&mut self, data: Taint) {
+        let open = |aspect: Aspect| self.call_unsure.has(aspect);
+        let sends = !self.contacted.is_empty() || open(Aspect::Network);
+        let is_open = open(Aspect::Reads) || (open(Aspect::Network) && !data.is_none());
+        let may_hold_more = self.unnamed_data && !data.is_none();
+        self.unnamed_data |= open(Aspect::Writes) && !data.is_none();
+        if sends && (is_open || may_hold_more) && !open(Aspect::Flows) {
+            self.unsure_program(Aspect::Flows, "which data goes where is only known when it runs");
         }
     }
 

@@ -436,15 +436,18 @@ impl Interpreter<'_> {
         }
         self.prints_setup = false;
         let outer = std::mem::replace(&mut self.fills_trees, FILLS_TREES.contains(&known));
+        let outer_unsure = std::mem::replace(&mut self.call_unsure, Aspects::NONE);
         Call::run(self, program, known, words, state, io);
         self.fills_trees = outer;
         self.print_result(words, known, io);
+        self.call_unsure = self.call_unsure.and(outer_unsure);
     }
 
     /// The data of a command goes where it prints, writes and talks to.
     fn print_result(&mut self, words: &[Argument], name: &str, io: &Io) {
         let given = words.iter().fold(io.stdin.taint, |taint, word| taint.and(word.value.taint));
         let mut data = given.and(self.read_taint);
+        self.doubt_flows(data);
         for host in std::mem::take(&mut self.contacted) {
             self.flow(data, &format!("network:{host}"), name);
             data = data.and(self.source(super::FlowSource::Network(host)));

@@ -138,6 +138,11 @@ impl Interpreter<'_> {
         self.links.push(paths::normalized(path));
     }
 
+    /// Whether a link stands at a path, or may by now.
+    pub(crate) fn may_be_link(&self, path: &Path) -> bool {
+        !self.links.is_empty() || !self.filled.is_empty() || self.environment.disk.kind(path) == Some(FileKind::Link)
+    }
+
     /// Whether a tree holds links, or more than can be looked at.
     pub(crate) fn may_hold_links(&mut self, directory: &Path) -> bool {
         const MAX_ENTRIES: usize = 256;

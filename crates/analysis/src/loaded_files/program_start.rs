@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::program_search::{self, DEFAULT_PATH, ProgramSearchPath, StartError};
 use super::walk::{Walk, What, When};
-use super::wrappers::{self, Language, Wrapped};
+use super::wrappers::{self, Wrapped};
 use super::{Field, Naming};
 use crate::observer::ProgramResult;
 use crate::paths;
+use crate::programs::spec::Language;
 use crate::state::State;
 use crate::value::{Argument, Value};
 

@@ -8,10 +8,11 @@ use super::file_names::Passing;
 use super::follower::Content;
 use super::node::is_node;
 use super::walk::{Walk, When};
-use super::wrappers::{self, Language, Wrapped};
+use super::wrappers::{self, Wrapped};
 use super::{AroundKind, Field, Naming};
 use crate::disk::Disk;
 use crate::paths;
+use crate::programs::spec::Language;
 use crate::state::State;
 use crate::value::Argument;
 

@@ -7,146 +7,12 @@ use super::file_names::Passing;
 use super::program_start::base_name;
 use super::walk::{Walk, When};
 use super::{Field, Naming};
+use crate::programs::{self, Programs};
 use crate::state::State;
 use crate::value::Value;
 
 /// What it costs to compare a name with a pattern.
 const UNITS_PER_PATTERN: usize = 16;
-
-/// A program whose work is written down in files of the project.
-struct Runner {
-    names: &'static [&'static str],
-    /// Those files, where they are looked for.
-    files: &'static [&'static str],
-}
-
-/// What these run is up to them; the files that tell them count.
-const RUNNERS: [Runner; 27] = [
-    Runner { names: &["just"], files: &["justfile", "Justfile", ".justfile"] },
-    Runner { names: &["task", "go-task"], files: &["Taskfile.yml", "Taskfile.yaml", "taskfile.yml"] },
-    Runner { names: &["rake"], files: &["Rakefile", "rakefile", "Rakefile.rb"] },
-    Runner {
-        names: &["tox", "nox", "invoke", "inv", "fab"],
-        files: &["tox.ini", "setup.cfg", "pyproject.toml", "noxfile.py", "tasks.py", "fabfile.py"],
-    },
-    Runner {
-        names: &["pytest", "py.test"],
-        files: &["conftest.py", "pytest.ini", "pyproject.toml", "setup.cfg", "tox.ini"],
-    },
-    Runner {
-        names: &["poetry", "pipenv", "pdm", "hatch", "rye", "uv", "uvx", "pipx", "conda"],
-        files: &["pyproject.toml", "Pipfile", "uv.toml"],
-    },
-    Runner { names: &["pre-commit", "prek"], files: &[".pre-commit-config.yaml"] },
-    Runner { names: &["lefthook", "husky"], files: &["lefthook.yml", "lefthook.yaml", ".lefthook.yml"] },
-    Runner { names: &["cargo"], files: &["Cargo.toml", "build.rs", ".cargo/config.toml"] },
-    Runner { names: &["go"], files: &["go.mod"] },
-    Runner {
-        names: &["gradle", "mvn", "ant", "sbt"],
-        files: &["build.gradle", "build.gradle.kts", "settings.gradle", "pom.xml", "build.xml", "build.sbt"],
-    },
-    Runner {
-        names: &["docker", "podman", "nerdctl", "docker-compose", "podman-compose"],
-        files: &["Dockerfile", "compose.yaml", "compose.yml", "docker-compose.yml", "docker-compose.yaml"],
-    },
-    Runner { names: &["composer"], files: &["composer.json"] },
-    Runner { names: &["bundle", "bundler"], files: &["Gemfile"] },
-    Runner {
-        names: &["mise", "rtx", "asdf", "direnv"],
-        files: &["mise.toml", ".mise.toml", ".tool-versions", ".envrc"],
-    },
-    Runner { names: &["nix", "nix-shell", "nix-build"], files: &["flake.nix", "shell.nix", "default.nix"] },
-    Runner {
-        names: &["bazel", "buck", "buck2", "pants"],
-        files: &["BUILD", "BUILD.bazel", "WORKSPACE", "MODULE.bazel"],
-    },
-    Runner {
-        names: &["ninja", "cmake", "ctest", "meson", "scons"],
-        files: &["build.ninja", "CMakeLists.txt", "meson.build", "SConstruct"],
-    },
-    Runner { names: &["deno"], files: &["deno.json", "deno.jsonc"] },
-    Runner {
-        names: &["mage", "earthly", "dagger", "ansible-playbook", "vagrant", "terraform"],
-        files: &["magefile.go", "Earthfile", "Vagrantfile"],
-    },
-    Runner {
-        names: &["dotnet", "msbuild", "swift", "mix", "rebar3", "stack", "cabal", "zig", "dune", "lein"],
-        files: &[],
-    },
-    Runner {
-        names: &[
-            "pnpm",
-            "yarn",
-            "bun",
-            "bunx",
-            "pnpx",
-            "corepack",
-            "lerna",
-            "nx",
-            "turbo",
-            "tsx",
-            "ts-node",
-            "swc-node",
-            "vite-node",
-        ],
-        files: &["bunfig.toml", ".yarnrc.yml", ".yarnrc", ".pnpmfile.cjs", "tsconfig.json"],
-    },
-    Runner {
-        names: &["vim", "vi", "nvim", "emacs", "ed", "ex", "expect", "gdb", "lldb", "screen", "tmux"],
-        files: &[],
-    },
-    Runner {
-        names: &["parallel", "watch", "entr", "watchexec", "script", "flock", "strace", "ltrace", "valgrind", "perf"],
-        files: &[],
-    },
-    Runner {
-        names: &[
-            "chroot",
-            "unshare",
-            "nsenter",
-            "bwrap",
-            "firejail",
-            "systemd-run",
-            "su",
-            "runuser",
-            "setpriv",
-            "flatpak",
-            "busybox",
-            "toybox",
-            "start-stop-daemon",
-            "at",
-            "batch",
-        ],
-        files: &[],
-    },
-    Runner { names: &["ssh", "socat", "nc", "ncat", "telnet"], files: &[] },
-    Runner {
-        names: &[
-            "java",
-            "scala",
-            "kotlin",
-            "groovy",
-            "julia",
-            "elixir",
-            "escript",
-            "osascript",
-            "pwsh",
-            "powershell",
-            "tclsh",
-            "wish",
-            "racket",
-            "guile",
-            "sbcl",
-            "awk",
-            "gawk",
-            "mawk",
-            "nawk",
-            "sqlite3",
-            "psql",
-        ],
-        files: &[],
-    },
-];
 
 impl<'a> Walk<'a> {
     /// What a program runs because it is that program.
@@ -162,18 +28,18 @@ impl<'a> Walk<'a> {
             "find" | "fd" | "fdfind" => self.found_files(words, state),
             _ => {}
         }
-        let Some(runner) = RUNNERS.iter().find(|runner| runner.names.contains(&name)) else { return };
         // Awk reads its program from its first argument, and is at home in every script.
-        if name.ends_with("awk") {
+        if Programs::BUILT_IN.find(name).is_some_and(|program| program.body.code.as_deref() == Some("awk")) {
             self.certain &= !words
                 .iter()
                 .flatten()
                 .any(|word| word.contains("system(") || word.contains("| \"") || word.starts_with("-f"));
             return;
         }
+        let Some(files) = programs::project_files(name) else { return };
         self.certain = false;
         let disk = self.disk();
-        for file in runner.files {
+        for file in files {
             let Some(path) = state.path(file).filter(|path| disk.is_file(path)) else { continue };
             self.told_by(&path, state);
         }

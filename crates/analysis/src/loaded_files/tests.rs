@@ -20,6 +20,7 @@ fn folder() -> tempfile::TempDir {
         ),
         ("own.sh", "\"${0%/*}/d/x.sh\"\n"),
         ("circle.sh", ". ./circle.sh\n./d/x.sh\n"),
+        ("justfile", "go:\n  ./d/x.sh\n"),
         ("returns.sh", "[ -n \"$CI\" ] && return\n./d/x.sh\n"),
     ] {
         std::fs::write(folder.path().join(name), text).unwrap();
@@ -53,6 +54,11 @@ fn scripts_are_interpreted_with_their_state() {
         ("bash here.sh", "d/x.sh here.sh"),
         ("cd d; bash ../here.sh", "d/../here.sh d/x.sh"),
         ("bash ./own.sh", "d/x.sh own.sh"),
+        ("bash -euo pipefail d/x.sh", "d/x.sh"),
+        ("bash +O extglob d/x.sh", "d/x.sh"),
+        ("bash -c -o pipefail 'sh d/x.sh'", "d/x.sh"),
+        ("mksh d/x.sh", "d/x.sh"),
+        ("fish -c 'sh d/x.sh'", "d/x.sh"),
         (". ./lib.sh; go", "d/x.sh lib.sh"),
         (". ./returns.sh", "d/x.sh returns.sh"),
         ("f() { sh \"$1/x.sh\"; }; f d", "d/x.sh"),
@@ -62,6 +68,21 @@ fn scripts_are_interpreted_with_their_state() {
         ("for f in d/*.sh; do sh \"$f\"; done 2>>log", "d/x.sh d/y.sh"),
     ] {
         assert_eq!(followed(command), expected, "{command}");
+    }
+}
+
+#[test]
+fn files_of_a_project_that_a_runner_obeys_belong_to_it() {
+    for (command, expected) in [
+        ("just go", "justfile ?"),
+        ("go-task x", "?"),
+        ("pdm run x", "?"),
+        ("watchexec ls", "?"),
+        ("awk 1", ""),
+        ("awk 'BEGIN{system(\"x\")}'", "?"),
+        ("seq 1", ""),
+    ] {
+        assert_eq!(followed(command).trim(), expected, "{command}");
     }
 }
 

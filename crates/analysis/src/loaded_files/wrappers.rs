@@ -2,7 +2,7 @@
 //! module or code.
 
 use super::Field;
-use crate::programs::spec::{Aspect, Effect, Operand, Program, Role};
+use crate::programs::spec::{Aspect, Effect, Language, Operand, OptionSpec, Program, Role};
 use crate::programs::{Programs, arguments};
 use crate::value::Argument;
 
@@ -31,59 +31,23 @@ pub(super) enum Wrapped {
     Unsure,
 }
 
-/// What an interpreter reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Language {
-    Shell,
-    Python,
-    Node,
-    Other,
-}
-
-struct Interpreter {
-    names: &'static [&'static str],
-    language: Language,
-    /// Options whose value is code; in a cluster (`-xc`) the last letter counts.
-    code: &'static [&'static str],
-    /// Other options that take the next word as their value.
-    values: &'static [&'static str],
-}
-
-const INTERPRETERS: [Interpreter; 7] = [
-    Interpreter {
-        names: &["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"],
-        language: Language::Shell,
-        code: &["-c"],
-        values: &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"],
-    },
-    Interpreter { names: &["python", "pypy"], language: Language::Python, code: &["-c"], values: &["-W", "-X"] },
-    Interpreter {
-        names: &["node", "nodejs"],
-        language: Language::Node,
-        code: &["-e", "--eval", "-p", "--print"],
-        values: &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions"],
-    },
-    Interpreter { names: &["ruby"], language: Language::Other, code: &["-e"], values: &["-r", "-I", "-C", "-E"] },
-    Interpreter { names: &["perl"], language: Language::Other, code: &["-e", "-E"], values: &["-I"] },
-    Interpreter { names: &["php"], language: Language::Other, code: &["-r"], values: &["-d", "-c"] },
-    Interpreter { names: &["lua", "Rscript"], language: Language::Other, code: &["-e"], values: &["-l"] },
-];
-
 /// A program's name without its directory and version: `/usr/bin/python3.12` is `python`.
 fn base_name(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     name.trim_end_matches(|char: char| char.is_ascii_digit() || char == '.')
 }
 
-fn interpreter(program: &str) -> Option<&'static Interpreter> {
-    let name = base_name(program);
-    INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name))
+/// An interpreter's file, with the language of its scripts. One of an unknown version is like the others.
+fn interpreter(program: &str) -> Option<(&'static Program, Language)> {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    let file = Programs::BUILT_IN.find(name).or_else(|| Programs::BUILT_IN.find(base_name(program)))?;
+    Some((file, file.language?))
 }
 
 /// Looks at a command line whose first word is known.
 pub(super) fn unwrap(program: &str, words: &[Field]) -> Wrapped {
-    if let Some(interpreter) = interpreter(program) {
-        return interpreted(interpreter, words);
+    if let Some((file, language)) = interpreter(program) {
+        return interpreted(file, language, words);
     }
     let name = program.rsplit('/').next().unwrap_or(program);
     // The loader of programs, under its many names: `ld-linux-x86-64.so.2`, `ld-musl-x86_64.so.1`.
@@ -191,8 +155,7 @@ pub(super) fn given_more(words: &[Field], at: usize) -> Vec<Field> {
     inner.chain([None]).collect()
 }
 
-fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
-    let language = interpreter.language;
+fn interpreted(file: &Program, language: Language, words: &[Field]) -> Wrapped {
     let mut at = 1;
     while at < words.len() {
         let Some(word) = words[at].as_deref() else { return Wrapped::Unsure };
@@ -206,9 +169,10 @@ fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
             break;
         }
         let long = word.starts_with("--");
-        if takes_code(interpreter, word) {
+        let option = last_option(file, word);
+        if option == LastOption::Code {
             return match language {
-                Language::Shell => shell_code(words, at),
+                Language::Shell => shell_code(file, words, at),
                 _ => Wrapped::Code(language),
             };
         }
@@ -224,7 +188,7 @@ fn interpreted(interpreter: &Interpreter, words: &[Field]) -> Wrapped {
         if language == Language::Shell && !long && word.contains('s') {
             return Wrapped::Code(language);
         }
-        at += usize::from(interpreter.values.contains(&word));
+        at += usize::from(option == LastOption::Value);
     }
     match words.get(at) {
         Some(Some(script)) if !is_input(script) => Wrapped::Script { at, language },
@@ -240,23 +204,56 @@ fn is_input(file: &str) -> bool {
     file == "-" || name == "stdin" || numbered || file.starts_with("/dev/") || file.starts_with("/proc/")
 }
 
-fn takes_code(interpreter: &Interpreter, word: &str) -> bool {
-    let cluster = !word.starts_with("--") && word.len() > 2 && word[1..].bytes().all(|byte| byte.is_ascii_alphabetic());
-    let last = word.chars().next_back().unwrap_or_default();
-    interpreter.code.iter().any(|option| {
-        *option == word
-            || (option.starts_with("--") && word.strip_prefix(option).is_some_and(|rest| rest.starts_with('=')))
-            || (cluster && option.len() == 2 && option.ends_with(last))
-    })
+/// What the last option in a word takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LastOption {
+    /// Nothing, or its value stands in the same word, or it is not known.
+    Flag,
+    /// The next word is its value.
+    Value,
+    /// Code, in the same word or the next.
+    Code,
 }
 
-/// The text behind `-c`: other options may stand in between (`bash -c -e 'text'`).
-fn shell_code(words: &[Field], mut at: usize) -> Wrapped {
+fn last_option(file: &Program, word: &str) -> LastOption {
+    let find = |name: &str| file.body.options.iter().find(|spec| spec.names.iter().any(|known| known == name));
+    // `bash -c` says that the first operand is code.
+    let is_code = |spec: &OptionSpec| {
+        spec.values.iter().flatten().any(|role| *role == Role::Code)
+            || (spec.values.is_empty() && spec.sets.as_deref() == Some("code"))
+    };
+    let takes = |spec: &OptionSpec, attached: bool| match spec {
+        spec if is_code(spec) => LastOption::Code,
+        spec if spec.values.is_empty() || spec.attached || attached => LastOption::Flag,
+        _ => LastOption::Value,
+    };
+    if word.starts_with("--") {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        return find(name).map_or(LastOption::Flag, |spec| takes(spec, value.is_some()));
+    }
+    if let Some(spec) = find(word) {
+        return takes(spec, false);
+    }
+    let sign = &word[..1];
+    for (at, letter) in word.char_indices().skip(1) {
+        let Some(spec) = find(&format!("{sign}{letter}")) else { continue };
+        let is_last = at + letter.len_utf8() == word.len();
+        match takes(spec, !is_last) {
+            // Letters behind `-c` are further options of a shell.
+            LastOption::Flag if spec.values.is_empty() => {}
+            taken => return taken,
+        }
+    }
+    LastOption::Flag
+}
+
+/// The text behind `-c`: other options may stand in between (`bash -c -e 'text'`, `bash -c -o pipefail 'text'`).
+fn shell_code(file: &Program, words: &[Field], mut at: usize) -> Wrapped {
     while let Some(Some(word)) = words.get(at) {
-        if !(word.starts_with('-') && word.len() > 1) {
+        if !(word.starts_with(['-', '+']) && word.len() > 1) {
             return Wrapped::ShellCode { at };
         }
-        at += 1;
+        at += 1 + usize::from(last_option(file, word) == LastOption::Value);
     }
     Wrapped::Unsure
 }

@@ -195,6 +195,10 @@ impl<'p> Reader<'p, '_> {
         match found {
             Ok(Some(spec)) => self.take(spec, value),
             Ok(None) => match self.exact("--*") {
+                // Those clients shorten options, and their files are named by options that are listed.
+                Some(spec) if spec.file_value && self.acts(|known| known.starts_with(name)) => {
+                    self.parsed.problems.push(format!("{name} may be short for an option of {}", self.name));
+                }
                 Some(spec) => self.parsed.give(spec, Vec::new()),
                 // No option is named by a sign: it is refused, or a word like others (`grep '-->' f`).
                 None if !name[2..].starts_with(|char: char| char.is_alphanumeric() || char == '-') => {
@@ -217,6 +221,11 @@ impl<'p> Reader<'p, '_> {
             (None, _) => Ok(None),
             (Some(_), Some(_)) => Err(()),
         }
+    }
+
+    /// Whether an option of such a name does something.
+    fn acts(&self, is_meant: impl Fn(&str) -> bool) -> bool {
+        self.specs().any(|spec| !spec.is_inert() && spec.names.iter().any(|known| is_meant(known)))
     }
 
     fn unknown(&mut self, name: &str) {
@@ -272,17 +281,28 @@ impl<'p> Reader<'p, '_> {
         {
             return self.parsed.give(spec, Vec::new());
         }
-        for (at, letter) in text.char_indices().skip(1) {
+        let mut letters = &text[1..];
+        while let Some(letter) = letters.chars().next() {
+            let rest = &letters[letter.len_utf8()..];
+            letters = rest;
             let Some(spec) = self.exact(&format!("-{letter}")) else {
+                let goes_on = |known: &str| known.len() == 2 && known.ends_with(|char| rest.contains(char));
                 match self.exact("-*") {
+                    Some(_) if self.acts(goes_on) => self.unknown(&format!("-{letter}")),
                     Some(spec) => self.parsed.give(spec, Vec::new()),
                     None => self.unknown(&format!("-{letter}")),
                 }
                 return;
             };
-            let rest = &text[at + letter.len_utf8()..];
             if spec.values.is_empty() {
                 self.parsed.give(spec, Vec::new());
+                continue;
+            }
+            if spec.attached && spec.values == [[Role::Digits]] {
+                letters = rest.trim_start_matches(|char: char| char.is_ascii_digit());
+                let digits = &rest[..rest.len() - letters.len()];
+                let value = (!digits.is_empty()).then(|| Argument::known(digits));
+                self.parsed.give(spec, value.into_iter().collect());
                 continue;
             }
             // `-o=x` is the value `=x` for getopt and `x` for others, so it is neither here.

@@ -209,7 +209,7 @@ impl<'c, 'a> Call<'c, 'a> {
             })
             .collect();
         let only_reads = |role: &Role| match role {
-            Role::Text | Role::Path(Access::Read, _) => true,
+            Role::Text | Role::Digits | Role::Path(Access::Read, _) => true,
             Role::Named(name) => !name.ends_with("-write") && !name.ends_with("-delete"),
             _ => false,
         };
@@ -312,7 +312,7 @@ impl<'c, 'a> Call<'c, 'a> {
     pub(crate) fn role(&mut self, role: &Role, words: &[Argument]) {
         let Some(word) = words.first() else { return };
         match role {
-            Role::Text => {}
+            Role::Text | Role::Digits => {}
             Role::Path(Access::Read, depth) if word.text() == Some("-") => self.read_dash(*depth),
             Role::Path(access, depth) => self.touch(*access, word, *depth),
             Role::Output if word.text() == Some("-") => {}
@@ -358,6 +358,11 @@ impl<'c, 'a> Call<'c, 'a> {
             format!("{}: {reason}", self.name)
         };
         self.interpreter.unsure_all(reason);
+    }
+
+    /// Whether a word stands for the names of files that are found, of which only the beginning is known.
+    pub(crate) fn is_found_name(&self, word: &Argument) -> bool {
+        word.substituted && self.interpreter.tree_depth
     }
 
     /// Reads `-`: the program's input, or a file of this name where there is one.

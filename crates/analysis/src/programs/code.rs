@@ -108,7 +108,7 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 text.split(|char: char| !char.is_alphanumeric() && !matches!(char, '.' | '_' | '$'))
                     .any(|part| matches!(part, "import" | "include" | "modulemeta" | "get_search_list"))
             };
-            if word.text().is_none_or(loads) {
+            if call.is_found_name(word) || word.text().is_none_or(loads) {
                 call.interpreter.unsure(spec::Aspect::Reads, format!("{} may load other files", call.name));
             }
             if word.text().is_none_or(|text| text.contains("env") || text.contains("ENV")) {

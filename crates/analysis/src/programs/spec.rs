@@ -10,6 +10,9 @@ pub struct Program {
     pub names: Vec<String>,
     #[serde(rename = "x", default)]
     pub syntax: Syntax,
+    /// The language of the scripts that it runs, if it is an interpreter.
+    #[serde(rename = "l", default, skip_serializing_if = "is_default")]
+    pub language: Option<Language>,
     /// Whether the first operand ends the options.
     #[serde(rename = "f", default, skip_serializing_if = "is_default")]
     pub options_first: bool,
@@ -23,6 +26,15 @@ pub struct Program {
     pub body: Body,
     #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<SubCommand>,
+}
+
+/// The language of scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Language {
+    Shell,
+    Python,
+    Node,
+    Other,
 }
 
 /// How a program reads options.
@@ -195,6 +207,9 @@ pub enum Depth {
 pub enum Role {
     #[serde(rename = "t")]
     Text,
+    /// A number in the same word; what stands behind its digits are further options.
+    #[serde(rename = "g")]
+    Digits,
     #[serde(rename = "p")]
     Path(Access, Depth),
     /// A file that is written; `-` is the program's output.

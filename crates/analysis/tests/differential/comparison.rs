@@ -35,16 +35,16 @@ fn is_part_of_change(told: &Effects, event: &Event, events: &[Event], fixture: &
     // lz4 looks whether its target is there.
     let is_looked_at =
         event.program.ends_with("lz4") && (told.may_hold_more(Aspect::Writes) || covers(&told.writes, event));
-    let is_old = fixture.files.contains(&event.path) && covers(&told.writes, event);
-    event.kind == EventKind::Read && (events.iter().any(changes) || is_looked_at || is_old)
+    // git compares a file of the work tree with what it puts there.
+    let is_compared = is_git(event) && fixture.files.contains(&event.path) && covers(&told.writes, event);
+    event.kind == EventKind::Read && (events.iter().any(changes) || is_looked_at || is_compared)
 }
 
 /// The list that an event should be in and is not.
 fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture) -> Option<&'static str> {
     let checks = |aspect: Aspect| !told.may_hold_more(aspect);
     let name = event.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let is_git = event.program.starts_with("git");
-    if is_git && in_repository(&event.path) {
+    if is_git(event) && in_repository(&event.path) {
         return match event.kind {
             EventKind::Read => None,
             _ if name == "config" => (checks(Aspect::Writes) && !covers(&told.writes, event)).then_some("writes"),
@@ -78,7 +78,10 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
     };
     // The work tree's files that git chooses itself are not told; those that are named are.
     let is_message = command.contains("stash create");
-    if event.kind == EventKind::Read && is_git && (is_message || !event.is_named || GIT_SETTINGS.contains(&&*name)) {
+    if event.kind == EventKind::Read
+        && is_git(event)
+        && (is_message || !event.is_named || GIT_SETTINGS.contains(&&*name))
+    {
         return None;
     }
     (checks(aspect) && !covers(list, event)).then_some(shown)
@@ -89,6 +92,10 @@ fn is_temporary_archive(path: &Path, told: &Effects) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let is_beside = told.writes.iter().any(|written| written.path.parent() == path.parent());
     is_beside && name.len() == 8 && name.starts_with("zi") && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+fn is_git(event: &Event) -> bool {
+    event.program.starts_with("git")
 }
 
 fn in_repository(path: &Path) -> bool {

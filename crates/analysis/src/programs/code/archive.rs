@@ -115,7 +115,7 @@ pub(super) fn zip(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
     }
     // An archive that is there is read before it changes.
     let mut old = vec![text.clone(), format!("{text}.zip")];
-    old.retain(|name| access == Access::Write && is_there(call, name));
+    old.retain(|name| access == Access::Write && may_be_there(call, name));
     call.touch(access, word, Depth::Itself);
     if access == Access::Read && text.contains(['*', '?', '[']) {
         call.interpreter.unsure(access, format!("{text} may stand for several archives"));
@@ -185,6 +185,13 @@ pub(super) fn compared(call: &mut Call<'_, '_>, word: &Argument) {
         true => followed_tree(call, word),
         false => call.role(&Role::Path(Access::Read, Depth::Itself), std::slice::from_ref(word)),
     }
+}
+
+/// Whether a file is there, now or when the call runs.
+fn may_be_there(call: &Call<'_, '_>, text: &str) -> bool {
+    let name = text.rsplit('/').next().unwrap_or(text);
+    call.interpreter.may_have_made(name)
+        || call.state.path(text).is_none_or(|path| call.interpreter.environment.disk.kind(&path).is_some())
 }
 
 /// Whether a file is there, now and when the call runs.

@@ -12,7 +12,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         code.push(operands.remove(0));
     }
     for text in &code {
-        match text.text() {
+        match text.text().filter(|_| !call.is_found_name(text)) {
             Some(text) => program(call, text),
             None => return call.interpreter.unsure_code("the awk program is only known when it runs"),
         }

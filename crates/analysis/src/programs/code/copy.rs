@@ -87,6 +87,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let depth = if deep { Depth::Tree } else { Depth::Itself };
     let moves_tree = name == "mv" && sources.iter().any(|source| moved_depth(call, source) == Depth::Tree);
     let may_be_links = sources.iter().any(|source| may_be_link(call, source));
+    let unlinks = name == "install" || has(call, &["--remove-destination"]);
     for source in &sources {
         if name == "mv" {
             let depth = if moves_tree { Depth::Tree } else { Depth::Itself };
@@ -105,6 +106,11 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         let Some(path) = file.text().and_then(|text| call.state.path(text)) else { continue };
         if deep && call.interpreter.may_hold_links(&path) {
             call.interpreter.unsure(Aspect::Writes, "links in the target are followed");
+        }
+        // What was a link is removed first. If the source is read through it, nothing takes its place.
+        let replaces_link = unlinks && call.interpreter.may_be_link(&path);
+        if replaces_link {
+            call.touch(Access::Delete, file, Depth::Itself);
         }
         if keeps_links && may_be_links {
             call.interpreter.link(&path);

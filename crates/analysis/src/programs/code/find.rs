@@ -2,7 +2,8 @@
 
 use crate::interpreter::Lookup;
 use crate::programs::call::Call;
-use crate::programs::spec::{Access, Aspect, Depth};
+use crate::programs::spec::{Access, Aspect, Condition, Count, Depth, Operand};
+use crate::programs::{Programs, arguments};
 use crate::value::Argument;
 
 /// Tests and actions without a value.
@@ -193,7 +194,8 @@ fn expression(call: &mut Call<'_, '_>, words: &[Argument], roots: &[Argument]) {
                 let Some(length) = (0..rest.len()).find(|at| ends(*at)) else {
                     return call.interpreter.unsure_all("the end of find's command is not clear");
                 };
-                run_on(call, &rest[..length], roots, text.ends_with("dir"), false);
+                let several = rest[length].text() == Some("+");
+                run_on(call, &rest[..length], roots, text.ends_with("dir"), Placement { appends: false, several });
                 at += length + 1;
             }
             _ if FLAGS.contains(&text) => {}
@@ -210,39 +212,105 @@ fn has_short_options(words: &[Argument]) -> bool {
     words.iter().filter_map(Argument::text).any(|text| text.starts_with('-') && text.len() <= 2)
 }
 
-/// A command runs on whatever is in some directories; `appends` if that may stand behind its words.
+/// Where the names of what is found stand in a command.
+#[derive(Clone, Copy)]
+pub(super) struct Placement {
+    /// Behind its words, where no word has a place for them.
+    pub(super) appends: bool,
+    /// Several of them in one call.
+    pub(super) several: bool,
+}
+
+/// A command runs on whatever is in some directories.
 pub(super) fn run_on(
     call: &mut Call<'_, '_>,
     command: &[Argument],
     roots: &[Argument],
     in_directory: bool,
-    appends: bool,
+    placement: Placement,
 ) {
     for root in roots {
-        let mut uses = false;
-        let mut words: Vec<Argument> = command
-            .iter()
-            .map(|word| match word.text() {
-                Some("{}") => {
-                    uses = true;
-                    root.clone()
-                }
-                Some(text) if text.contains('{') && (appends || text.contains("{}")) => Argument::unknown(text),
-                _ => word.clone(),
-            })
-            .collect();
-        // Without a place for it, what is found stands at the end.
-        if appends && !command.iter().any(|word| word.beginning().contains('{')) {
-            uses = true;
-            words.push(root.clone());
+        let root = &Argument { substituted: true, ..root.clone() };
+        let Some((words, uses)) = words_on(command, root, placement.appends, 1) else { continue };
+        let is_uniform = !uses || !placement.several || takes_any_number(call, &words, root);
+        run_in(call, &words, uses, in_directory);
+        // The second and the last of several words may be something else than the first.
+        if !is_uniform && let Some((words, _)) = words_on(command, root, placement.appends, SEVERAL) {
+            run_in(call, &words, uses, in_directory);
         }
-        let mut state = call.state.clone();
-        if in_directory {
-            state.cwd = None;
-        }
-        let outer = call.interpreter.tree_depth;
-        call.interpreter.tree_depth |= uses;
-        call.interpreter.run(&words, Lookup::Programs, false, state, call.io);
-        call.interpreter.tree_depth = outer;
     }
+}
+
+/// The number of words that stand for any number of them.
+const SEVERAL: usize = 3;
+
+fn words_on(command: &[Argument], root: &Argument, appends: bool, count: usize) -> Option<(Vec<Argument>, bool)> {
+    let has_place = command.iter().any(|word| word.beginning().contains('{'));
+    let mut uses = false;
+    let mut words = Vec::new();
+    for word in command {
+        match word.text() {
+            Some("{}") => {
+                uses = true;
+                words.extend(std::iter::repeat_n(root.clone(), count));
+            }
+            Some(text) if text.contains('{') && (appends || text.contains("{}")) => words.push(Argument::unknown(text)),
+            _ => words.push(word.clone()),
+        }
+    }
+    // Without a place for it, what is found stands at the end.
+    if appends && !has_place {
+        uses = true;
+        words.extend(std::iter::repeat_n(root.clone(), count));
+    }
+    // A script may ask for any of its parameters.
+    if count > 1 && command.iter().any(is_shell) {
+        words.push(Argument { many: true, ..Argument::unknown("{}") });
+    }
+    (!words.is_empty()).then_some((words, uses))
+}
+
+fn is_shell(word: &Argument) -> bool {
+    let name = word.text().map(|text| text.rsplit('/').next().unwrap_or(text));
+    let program = name.and_then(|name| Programs::BUILT_IN.find(name));
+    program.is_some_and(|program| program.body.code.as_deref() == Some("shell"))
+}
+
+/// Whether a program does with one more word at the end what it does with the last one.
+fn takes_any_number(call: &Call<'_, '_>, words: &[Argument], root: &Argument) -> bool {
+    let Some(name) = words[0].text() else { return false };
+    let Some(program) = call.interpreter.environment.programs.find(name) else { return true };
+    let parsed = arguments::parse(program, &[&program.body], name, &words[1..]);
+    if !parsed.problems.is_empty() || !program.commands.is_empty() || parsed.operands.last() != Some(root) {
+        return false;
+    }
+    match program.body.code.as_deref() {
+        None => {}
+        Some("copy") => return parsed.has("-t") || parsed.has("--target-directory"),
+        // A script stands in front of the files.
+        Some("sed" | "awk") => {
+            let scripts = ["-e", "-f", "--expression", "--file"];
+            return parsed.operands.len() > 1 || scripts.iter().any(|option| parsed.has(option));
+        }
+        Some(_) => return false,
+    }
+    let counts =
+        |condition: &Condition| matches!(condition, Condition::OperandsOver(1..) | Condition::OperandsUpTo(1..));
+    if program.body.cases.iter().flat_map(|case| &case.conditions).any(counts) {
+        return false;
+    }
+    let operands = parsed.operands_of(&program.body).unwrap_or_default();
+    let is_repeated = |operand: &Operand| matches!(operand.count, Count::Any | Count::Some);
+    operands.last().is_some_and(is_repeated) && operands.len() <= parsed.operands.len()
+}
+
+fn run_in(call: &mut Call<'_, '_>, words: &[Argument], uses: bool, in_directory: bool) {
+    let mut state = call.state.clone();
+    if in_directory {
+        state.cwd = None;
+    }
+    let outer = call.interpreter.tree_depth;
+    call.interpreter.tree_depth |= uses;
+    call.interpreter.run(words, Lookup::Programs, false, state, call.io);
+    call.interpreter.tree_depth = outer;
 }

@@ -1,5 +1,7 @@
 //! Addresses and hosts.
 
+use std::net::Ipv6Addr;
+
 use crate::programs::call::Call;
 use crate::programs::spec::{Access, Aspect, Depth};
 use crate::value::Argument;
@@ -21,8 +23,12 @@ pub(crate) fn bare_host(authority: &str) -> Option<String> {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let host = match host.strip_prefix('[') {
         Some(address) => address.split(']').next().unwrap_or_default(),
+        None if host.parse::<Ipv6Addr>().is_ok() => host,
         None => host.split(':').next().unwrap_or_default(),
     };
+    if let Ok(address) = host.parse::<Ipv6Addr>() {
+        return Some(address.to_canonical().to_string());
+    }
     let plain = |char: char| char.is_ascii_alphanumeric() || matches!(char, '.' | '-' | '_' | ':');
     let host = host.to_ascii_lowercase();
     (!host.is_empty() && host.chars().all(plain)).then(|| plain_address(&host).unwrap_or(host))

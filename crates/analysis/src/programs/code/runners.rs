@@ -21,7 +21,8 @@ pub(super) fn fd(call: &mut Call<'_, '_>) {
         Some([]) | None => vec![Argument::known(".")],
         Some(roots) => roots.to_vec(),
     };
-    super::find::run_on(call, command, &roots, false, true);
+    let several = matches!(call.words[at].text(), Some("-X" | "--exec-batch"));
+    super::find::run_on(call, command, &roots, false, super::find::Placement { appends: true, several });
 }
 
 /// `parallel COMMAND ::: WORDS`: a shell runs the command for each word.

@@ -10,7 +10,9 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     if scripts.is_empty() && !call.parsed.has("-f") && !operands.is_empty() {
         scripts.push(operands.remove(0));
     }
-    let texts: Option<Vec<&str>> = scripts.iter().map(Argument::text).collect();
+    let is_known = |script: &&Argument| !call.is_found_name(script);
+    let texts: Option<Vec<&str>> =
+        scripts.iter().map(|script| Some(script).filter(is_known).and_then(Argument::text)).collect();
     match texts {
         Some(texts) => script(call, &texts.join("\n")),
         None => call.interpreter.unsure_all("the sed script is only known when it runs"),

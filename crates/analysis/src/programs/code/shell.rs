@@ -62,7 +62,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 }
 
 fn run_text(call: &mut Call<'_, '_>, text: &Argument, parameters: &[Argument], dialect: Dialect) {
-    let Some(code) = text.text() else {
+    let Some(code) = text.text().filter(|_| !call.is_found_name(text)) else {
         return call.interpreter.unsure_all(format!("what {} runs is only known then", call.name));
     };
     let mut state = call.interpreter.child_state(&call.state, dialect);

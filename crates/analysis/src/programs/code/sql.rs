@@ -38,7 +38,8 @@ pub(super) fn statement(call: &mut Call<'_, '_>, word: &Argument) {
             .interpreter
             .unsure_program(Aspects::ALL, format!("{}: which database it is about is not known", call.name));
     };
-    let verb = word.text().map(str::to_owned).and_then(|text| classify(&text));
+    let known = word.text().filter(|_| !call.is_found_name(word));
+    let verb = known.map(str::to_owned).and_then(|text| classify(&text));
     match verb {
         Some(verb) => {
             call.interpreter.tell(&Fact::Service { name: &service, verb });

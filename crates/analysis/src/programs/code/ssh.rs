@@ -1,14 +1,15 @@
 //! `ssh`: whom it talks to, and settings that run programs here.
 
+use std::net::IpAddr;
+
 use crate::programs::call::Call;
 use crate::programs::spec::Aspect;
 use crate::value::Argument;
 
 /// Settings that touch nothing on this machine and lead nowhere else.
-const HARMLESS: [&str; 21] = [
+const HARMLESS: [&str; 20] = [
     "addressfamily",
     "batchmode",
-    "bindaddress",
     "checkhostip",
     "ciphers",
     "compression",
@@ -39,9 +40,11 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         }
     }
     call.by_file();
-    let host = call.parsed.operands.first().and_then(Argument::text).and_then(super::network::bare_host);
-    if host.is_some_and(|host| host == "localhost" || host.starts_with("127.") || host.starts_with("::")) {
-        return call.interpreter.unsure_all("ssh runs the command on this machine");
+    let host = call.parsed.operands.first().and_then(Argument::text).and_then(|host| {
+        if host.contains("://") { super::network::host_of_url(host) } else { super::network::bare_host(host) }
+    });
+    if host.is_none_or(|host| is_this_machine(&host)) && !call.parsed.operands.is_empty() {
+        return call.interpreter.unsure_all("ssh may run the command on this machine");
     }
     // What runs on the other machine touches nothing here, but it is a command for those who judge commands.
     let remote = call.parsed.operands.get(1..).unwrap_or_default();
@@ -51,4 +54,12 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
         Some(texts) => call.interpreter.tell_commands(&texts.join(" ")),
         None => call.interpreter.unsure(Aspect::Commands, "what runs on the other machine is only known then"),
     }
+}
+
+/// Whether a host is this machine, as far as its name says so.
+fn is_this_machine(host: &str) -> bool {
+    const NAMES: [&str; 4] = ["localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"];
+    let host = host.trim_end_matches('.');
+    let is_own = |address: IpAddr| address.to_canonical().is_loopback() || address.is_unspecified();
+    NAMES.contains(&host) || host.ends_with(".localhost") || host.parse().is_ok_and(is_own)
 }
