@@ -306,9 +306,8 @@ impl AcpAgent {
 
     async fn end_sessions(&self) {
         let sessions = std::mem::take(&mut *self.sessions.lock().unwrap_or_else(PoisonError::into_inner));
-        for session in sessions.into_values() {
-            session.end().await;
-        }
+        let ends = sessions.into_values().map(|session| async move { session.end().await });
+        futures_util::future::join_all(ends).await;
     }
 }
 

@@ -34,6 +34,7 @@ pub(super) struct AcpSession {
     connection: ConnectionTo<Client>,
     args: SessionArgs,
     shows_notices: bool,
+    replay: HistoryReplay,
     state: Mutex<SessionState>,
     prompt: Mutex<Option<PendingPrompt>>,
 }
@@ -108,12 +109,13 @@ impl AcpSession {
             connection,
             args,
             shows_notices,
+            replay,
             state: Mutex::new(SessionState::Busy),
             prompt: Mutex::default(),
         });
         match question {
             Some(question) => session.set_state(SessionState::Opening(Box::new((opening, question)))),
-            None => session.start(opening, replay)?,
+            None => session.start(opening)?,
         }
         Ok(session)
     }
@@ -133,14 +135,14 @@ impl AcpSession {
         }
     }
 
-    fn start(self: &Arc<Self>, opening: SessionOpening, replay: HistoryReplay) -> Result<(), Error> {
+    fn start(self: &Arc<Self>, opening: SessionOpening) -> Result<(), Error> {
         let prepared = opening.prepare().map_err(|error| {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             Error::internal_error().data(serde_json::json!(format!("{error}{hint}")))
         })?;
         let view = prepared.view();
         crate::log::add_secrets(&view.loaded);
-        if replay == HistoryReplay::Send {
+        if self.replay == HistoryReplay::Send {
             for update in history_updates(resumed_history::items_of(&prepared.history())) {
                 self.send_update(update);
             }
@@ -313,7 +315,7 @@ impl AcpSession {
                 None => break,
             }
         }
-        Ok(self.start(opening, HistoryReplay::Omit)?)
+        Ok(self.start(opening)?)
     }
 
     /// Asks the editor's user, and returns the outcome; none if the editor is gone or does not ask.
