@@ -70,7 +70,7 @@ impl Editor {
     }
 
     fn read(&mut self) -> Value {
-        let line = self.lines.next().expect("the agent goes on");
+        let Some(line) = self.lines.next() else { panic!("the agent has ended, or does not answer") };
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 

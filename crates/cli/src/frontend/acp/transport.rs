@@ -3,8 +3,8 @@
 
 use std::io::{self, BufRead, Read, Write};
 
-use agent_client_protocol::Lines;
-use futures_util::{Sink, Stream, sink, stream};
+use agent_client_protocol::{Agent, ConnectTo, Lines};
+use futures_util::{sink, stream};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// The largest message that is read. A prompt may hold images, in base64.
@@ -13,8 +13,7 @@ const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 const MAX_UNWRITTEN_MESSAGES: usize = 256;
 
 /// Returns the transport on stdin and stdout, and a receiver that ends when everything is written.
-pub(super) fn open()
--> io::Result<(Lines<impl Sink<String, Error = io::Error>, impl Stream<Item = io::Result<String>>>, Receiver<()>)> {
+pub(super) fn open() -> io::Result<(impl ConnectTo<Agent> + 'static, Receiver<()>)> {
     let (message_sender, messages) = channel(MAX_UNWRITTEN_MESSAGES);
     let (done, written) = channel(1);
     spawn_thread("acp-out", move || {
@@ -34,11 +33,11 @@ pub(super) fn open()
     Ok((Lines::new(outgoing, incoming), written))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the threads end with the process")]
 fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
+#[expect(clippy::disallowed_methods, reason = "the protocol goes to a program, byte for byte")]
 fn write_lines(mut messages: Receiver<String>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     while let Some(message) = messages.blocking_recv() {
