@@ -129,7 +129,7 @@ impl Services {
     /// its folder are not attributed to the agent.
     pub(crate) fn change_remembered_rules<T>(&self, memory: &RememberedRules, change: impl FnOnce() -> T) -> T {
         let folder = memory.file.parent().unwrap_or(&memory.file);
-        self.tamper_watch.with_user_change(folder, || self.tamper_watch.with_user_change(&memory.file, change))
+        self.tamper_watch.with_user_changes(&[folder, &memory.file], change)
     }
 
     /// Returns the context of one call, with the workspace at the present working directory.

@@ -343,13 +343,21 @@ impl TamperWatch {
 
     /// Runs a change of this file on behalf of the user.
     pub(crate) fn with_user_change<T>(&self, path: &Path, change: impl FnOnce() -> T) -> T {
-        self.rescan_all(&mut self.state());
-        let done = change();
+        self.with_user_changes(&[path], change)
+    }
+
+    /// Runs a change of these files on behalf of the user.
+    ///
+    /// No other scan sees the files between the change and its attribution. The change must not use this watch.
+    pub(crate) fn with_user_changes<T>(&self, paths: &[&Path], change: impl FnOnce() -> T) -> T {
         let mut state = self.state();
+        self.rescan_all(&mut state);
+        let done = change();
         let project = state.project.clone();
         let mut taken = false;
         for watched in &mut state.watched_files {
-            if !watched.is_untrusted() && is_same_file(&watched.file.path, path) {
+            let is_changed = paths.iter().any(|path| is_same_file(&watched.file.path, path));
+            if !watched.is_untrusted() && is_changed {
                 taken |= watched.rescan(&project, |_| ChangeAuthor::User) == RescanResult::ChangedByUser;
             }
         }
