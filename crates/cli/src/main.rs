@@ -7,6 +7,7 @@ mod exit;
 mod frontend;
 mod log;
 mod output;
+mod presentation;
 mod runtime;
 mod signals;
 mod telemetry;

@@ -10,6 +10,8 @@ use hookwright_agent::session::SessionView;
 use hookwright_disk::Durability;
 use hookwright_tools::{MAX_MEDIA_BYTES, Workspace, image_type};
 
+use crate::presentation::humanize::format_image_size;
+
 /// The age at which copies are deleted.
 const MAX_COPY_AGE: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -93,12 +95,4 @@ pub(crate) fn image_label(name: &str, size: u64) -> String {
     let name: String =
         crate::output::sanitize(name).chars().filter(|char| !matches!(char, '[' | ']' | '\n' | '\t')).collect();
     format!("image {}, {}", crate::output::truncate_columns(&name, 40), format_image_size(size))
-}
-
-pub(crate) fn format_image_size(size: u64) -> String {
-    match size {
-        0..1024 => format!("{size} bytes"),
-        1024..1_048_576 => format!("{} KB", size.div_ceil(1024)),
-        _ => format!("{:.1} MB", size as f64 / 1_048_576.0),
-    }
 }

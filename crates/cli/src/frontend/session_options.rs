@@ -1,4 +1,4 @@
-//! Turns command-line flags into session options, and collects the facts that telemetry records about a session.
+//! Turns command-line flags into session options and the first prompt, and collects the facts that telemetry records about a session.
 
 use hookwright_agent::session::{
     BrokenSettingsPolicy, HookUse, SessionOptions, SessionView, UnarmedGuardsPolicy, proxy_from_env,
@@ -47,6 +47,12 @@ pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction, world: &Pr
         consoles: None,
         confiner: launcher(world),
     }
+}
+
+/// Returns the prompt that the command line starts the session with.
+pub(crate) fn first_prompt(args: &SessionArgs) -> Option<String> {
+    let given = args.prompt_interactive.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
+    given.filter(|prompt| !prompt.trim().is_empty())
 }
 
 fn approval_mode(args: &SessionArgs) -> Option<ApprovalMode> {

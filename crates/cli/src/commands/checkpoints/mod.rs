@@ -1,8 +1,6 @@
 //! `hookwright checkpoints …`: lists the changes of turns of this project's sessions, shows them and restores the files
 //! or the conversation, without starting a session.
 
-pub(crate) mod humanize;
-
 use std::io::{IsTerminal, Write};
 
 use anyhow::bail;
@@ -19,6 +17,8 @@ use crate::commands::hooks::LoadedProject;
 use crate::commands::prompt;
 use crate::exit;
 use crate::output::{self, BOLD, DIM, PLAIN, TextTable};
+use crate::presentation::humanize;
+use crate::presentation::restore_plan::restore_plan_lines;
 
 /// Runs one of the `checkpoints` commands.
 pub(crate) fn run(args: &ProjectCommand<CheckpointsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
@@ -175,15 +175,6 @@ fn change_json(change: &PlannedChange) -> Value {
         "removed_lines": change.line_counts.1,
         "diff": change.diff,
     })
-}
-
-/// Describes in lines what a restore would do.
-pub(crate) fn restore_plan_lines(plan: &RestorePlan) -> Vec<String> {
-    let checkpoint = &plan.checkpoint;
-    let prompt = output::truncate_columns(&output::one_line(&checkpoint.prompt), 100);
-    let mut lines = vec![format!("{}  {}  {prompt}", checkpoint.number, humanize::format_age(checkpoint.time))];
-    lines.extend(crate::frontend::tui::plan_lines(plan).iter().map(|line| line.encode(false)));
-    lines
 }
 
 fn print_restore_plan(plan: &RestorePlan) -> std::io::Result<()> {

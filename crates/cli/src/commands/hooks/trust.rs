@@ -18,7 +18,7 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     if folder {
         set_folder_trust(&toolbox.loaded.paths, root, FolderRule::TrustFolder)?;
         // The contents that are listed here need no announcement later.
-        crate::frontend::opening_text::project_contents(&toolbox.loaded).iter().try_for_each(output::note)?;
+        crate::presentation::opening_text::project_contents(&toolbox.loaded).iter().try_for_each(output::note)?;
         record_project_contents(&toolbox.loaded)?;
         output::note(format!("{} is trusted now; its settings and hooks are loaded", root.display()))?;
         return Ok(exit::OK);
@@ -32,7 +32,7 @@ pub(crate) fn run(toolbox: &LoadedProject, name: Option<&str>, all: bool, folder
     }
     if toolbox.loaded.files.iter().any(|file| file.state == SettingsFileState::Untrusted) {
         output::warn(format!("{} is not trusted, so its hooks are not loaded", root.display()))?;
-        crate::frontend::opening_text::project_contents(&toolbox.loaded).iter().try_for_each(output::note)?;
+        crate::presentation::opening_text::project_contents(&toolbox.loaded).iter().try_for_each(output::note)?;
         output::hint("look at `.gemini/settings.json`, then run `hookwright hooks trust --folder`")?;
         if name.is_none() && !all {
             return Ok(exit::ERROR);

@@ -14,9 +14,9 @@ use hookwright_settings::trust::FolderRule;
 use hookwright_tools::{FileDiff, ToolDisplay};
 
 use super::updates::{locations, tool_kind};
-use crate::frontend::approval_text::{self, ApprovalChoice, ArgumentDifference};
-use crate::frontend::opening_text;
-use crate::frontend::tui::styled_text::StyledLine;
+use crate::presentation::approval_text::{self, ApprovalChoice, ArgumentDifference};
+use crate::presentation::opening_text;
+use crate::presentation::styled_text::StyledLine;
 
 /// A question with its options: each has the answer that choosing it gives.
 pub(super) struct PermissionQuestion<T> {

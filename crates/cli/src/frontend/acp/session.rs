@@ -25,7 +25,8 @@ use super::questions::{opening_question, permission_question};
 use super::updates::{UpdateTranslator, chunk, history_updates};
 use crate::args::SessionArgs;
 use crate::frontend::prompt_images::ImageFolder;
-use crate::frontend::{resumed_history, session_options};
+use crate::frontend::session_options;
+use crate::presentation::resumed_history;
 use crate::telemetry::TelemetryRecorder;
 
 /// A session of the editor.

@@ -15,8 +15,8 @@ use hookwright_tools::{TodoStatus, ToolDisplay, ToolKind};
 use serde_json::{Map, Value};
 
 use super::questions::{diff_content, text_content};
-use crate::frontend::reply_text;
-use crate::frontend::resumed_history::{ResumedCall, ResumedItem};
+use crate::presentation::reply_text;
+use crate::presentation::resumed_history::{ResumedCall, ResumedItem};
 
 /// The shortest time between two updates of a running call's output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);

@@ -20,7 +20,7 @@ use hookwright_settings::ProcessEnv;
 use crate::args::short_help::HEADLINE;
 use crate::args::{DemoKind, SessionArgs};
 use crate::output::{self, BOLD, paint};
-use crate::{exit, frontend::session_options, frontend::timeline};
+use crate::{exit, frontend::session_options, presentation::timeline};
 use sandbox::DemoSandbox;
 
 pub(crate) use mcp_server::run as serve_mcp;

@@ -9,7 +9,7 @@ use hookwright_hooks::about_hook;
 use serde_json::json;
 
 use super::{EventPrinter, command_failure, exit_code, turn_error};
-use crate::frontend::session_stats::SessionStats;
+use crate::presentation::session_stats::SessionStats;
 use crate::{exit, output};
 
 pub(crate) struct JsonPrinter {

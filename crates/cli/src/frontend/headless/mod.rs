@@ -18,11 +18,11 @@ use hookwright_settings::ProcessEnv;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::args::{OutputFormat, SessionArgs};
-use crate::frontend::session_messages::ExitSummary;
-use crate::frontend::session_stats::SessionStats;
+use crate::presentation::session_messages::ExitSummary;
+use crate::presentation::session_stats::SessionStats;
 use crate::signals::Signals;
 use crate::telemetry::TelemetryRecorder;
-use crate::{exit, frontend::reply_text, frontend::session_options, log, output, output::diagnostics, runtime};
+use crate::{exit, frontend::session_options, log, output, output::diagnostics, presentation::reply_text, runtime};
 use input::HeadlessPrompt;
 
 /// How long a reader that does not read is waited for after a signal.

@@ -9,8 +9,8 @@ use hookwright_tools::CommandEnd;
 use serde_json::{Map, Value, json};
 
 use super::{EventPrinter, turn_error};
-use crate::frontend::session_stats::SessionStats;
 use crate::output;
+use crate::presentation::session_stats::SessionStats;
 
 pub(crate) struct StreamJsonPrinter {
     started: Instant,

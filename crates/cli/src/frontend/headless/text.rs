@@ -6,8 +6,8 @@ use hookwright_agent::{AgentEvent, TurnEnd, TurnEndSeverity};
 use hookwright_hooks::about_hook;
 
 use super::EventPrinter;
-use crate::frontend::session_stats::SessionStats;
 use crate::output::{self, BAD, DIM, WARN, paint};
+use crate::presentation::session_stats::SessionStats;
 
 pub(crate) struct TextPrinter {
     debug: bool,

@@ -16,14 +16,13 @@ use hookwright_agent::{AgentEvent, Answer, CallError, EndReason, EventStream, Qu
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::args::SessionArgs;
-use crate::frontend::session_messages::ExitSummary;
-use crate::frontend::session_messages::{NO_MODEL_HINT, NO_MODEL_NOTICE, STARTUP_TIPS};
-use crate::frontend::session_stats::{self, SessionStats};
-use crate::frontend::tui::card::{LiveCard, short_args};
-use crate::frontend::tui::card_store::{CardContent, CardStore};
-use crate::frontend::tui::hook_log::HookLog;
-use crate::frontend::tui::screen_commands::no_card_text;
-use crate::frontend::tui::view::{EXIT_CONFIRM_TEXT, PLACEHOLDER};
+use crate::presentation::call_text::{LiveCard, short_args};
+use crate::presentation::card_store::{CardContent, CardStore, no_card_text};
+use crate::presentation::hook_log::HookLog;
+use crate::presentation::session_messages::{
+    EXIT_CONFIRM_TEXT, ExitSummary, FAREWELL_MESSAGE, NO_MODEL_HINT, NO_MODEL_NOTICE, PLACEHOLDER, STARTUP_TIPS,
+};
+use crate::presentation::session_stats::{self, SessionStats};
 use crate::signals::Signals;
 use crate::telemetry::TelemetryRecorder;
 use crate::{exit, frontend::session_options, output};
@@ -46,7 +45,7 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
             session.kill_all_processes();
         }
     });
-    if let Some(prompt) = crate::frontend::tui::first_prompt(args) {
+    if let Some(prompt) = session_options::first_prompt(args) {
         session.send(SessionCommand::Prompt(prompt));
     }
     let mut lines = spawn_line_reader()?;
@@ -64,7 +63,7 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
     }
     ended.await?;
     if matches!(left, Ok(exit::OK)) {
-        printed = printed.and_then(|()| print_lines(crate::frontend::tui::FAREWELL_MESSAGE));
+        printed = printed.and_then(|()| print_lines(FAREWELL_MESSAGE));
     }
     let last_words = farewell.lines(&front.stats, begun.elapsed());
     front.telemetry.shutdown().iter().try_for_each(output::warn)?;

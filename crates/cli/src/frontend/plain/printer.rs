@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hookwright_agent::AgentEvent;
 use hookwright_hooks::about_hook;
 
-use crate::frontend::resumed_history::{self, ResumedCall, ResumedItem};
-use crate::frontend::tui::card::short_args;
-use crate::frontend::tui::hook_log;
-use crate::frontend::tui::styled_text::single_line;
-use crate::{frontend::reply_text, frontend::timeline, output, output::diagnostics};
+use crate::presentation::call_text::short_args;
+use crate::presentation::hook_log;
+use crate::presentation::resumed_history::{self, ResumedCall, ResumedItem};
+use crate::presentation::styled_text::single_line;
+use crate::{output, output::diagnostics, presentation::reply_text, presentation::timeline};
 
 pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
     match event {

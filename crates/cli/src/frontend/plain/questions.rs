@@ -8,11 +8,11 @@ use hookwright_tools::ToolDisplay;
 
 use super::inquiry;
 use super::printer::print_lines;
-use crate::frontend::approval_text::ApprovalChoice;
-use crate::frontend::approval_text::{self, ArgumentDifference};
-use crate::frontend::tui::diff;
-use crate::frontend::tui::styled_text::StyledLine;
 use crate::output;
+use crate::presentation::approval_text::ApprovalChoice;
+use crate::presentation::approval_text::{self, ArgumentDifference};
+use crate::presentation::diff;
+use crate::presentation::styled_text::StyledLine;
 
 /// The question that the next line answers.
 pub(super) enum PendingQuestion {

@@ -11,7 +11,6 @@ use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
 
 use super::block::ScrollbackBlock;
 use super::card;
-use super::card_store::{CardContent, CardStore};
 use super::completion::{Completion, CompletionNames};
 use super::composer::Composer;
 use super::console::ScreenConsoles;
@@ -19,14 +18,16 @@ use super::dialog::QuestionDialog;
 use super::dialog_input::DialogInput;
 use super::focus::KeyboardFocus;
 use super::history::PromptHistory;
-use super::hook_log::{self, HookLog};
 use super::markdown::MarkdownStream;
 use super::reply_blocks;
 use super::sent_prompts::SentPrompts;
-use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, styled_lines};
 use super::subagent;
 use super::vim::Vim;
-use crate::frontend::session_stats::SessionStats;
+use crate::presentation::call_text::{LiveCard, short_args};
+use crate::presentation::card_store::{CardContent, CardStore};
+use crate::presentation::hook_log::{self, HookLog};
+use crate::presentation::session_stats::SessionStats;
+use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, styled_lines};
 
 /// An effect that the driver carries out.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,7 +114,7 @@ pub(crate) struct App {
     pub(crate) names: CompletionNames,
     pub(crate) log: HookLog,
     pub(crate) stats: SessionStats,
-    pub(crate) running: Vec<card::LiveCard>,
+    pub(crate) running: Vec<LiveCard>,
     /// The terminals of running commands.
     pub(crate) consoles: Arc<ScreenConsoles>,
     pub(crate) focus: KeyboardFocus,
@@ -234,8 +235,10 @@ impl App {
         self.push_block(ScrollbackBlock::Gap);
         let mut lines = styled_lines(BOLD, short.as_deref().unwrap_or(text.trim()));
         for (at, line) in lines.iter_mut().enumerate() {
-            let mark =
-                super::styled_text::StyledSpan { style: NOTE, text: if at == 0 { "> " } else { "  " }.to_owned() };
+            let mark = crate::presentation::styled_text::StyledSpan {
+                style: NOTE,
+                text: if at == 0 { "> " } else { "  " }.to_owned(),
+            };
             line.spans.insert(0, mark);
             line.indent = 2;
         }
@@ -270,7 +273,7 @@ impl App {
                 self.last_answer.clear();
                 self.push_text(WARN, format!("the answer was withdrawn: {reason}"));
             }
-            AgentEvent::ToolStarted(start) => self.running.push(card::LiveCard::new(start, now)),
+            AgentEvent::ToolStarted(start) => self.running.push(LiveCard::new(start, now)),
             AgentEvent::ToolOutput { call_id, text } => {
                 if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
                     card.push_output(&text);
@@ -279,7 +282,7 @@ impl App {
             AgentEvent::ToolFinished(end) => {
                 let at = self.running.iter().position(|card| card.call_id == end.call_id);
                 let card = at.map(|at| self.running.remove(at));
-                let title = || format!("{} {}", end.name, card::short_args(end.screen_args()));
+                let title = || format!("{} {}", end.name, short_args(end.screen_args()));
                 let (title, live) =
                     card.as_ref().map_or_else(|| (title(), ""), |card| (card.title(), card.output_so_far()));
                 self.cards.push(title, CardContent::from_tool_end(&end, live), Some(&end.call_id));

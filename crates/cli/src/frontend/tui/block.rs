@@ -4,9 +4,9 @@
 
 use hookwright_hooks::Diagnostic;
 
-use super::highlight;
 use super::markdown;
-use super::styled_text::{DIM, PLAIN, StyledLine};
+use crate::presentation::highlight;
+use crate::presentation::styled_text::{DIM, PLAIN, StyledLine};
 
 /// A finished block of the scrollback.
 #[derive(Clone, Debug, PartialEq)]

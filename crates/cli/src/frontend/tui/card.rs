@@ -1,70 +1,25 @@
-//! Tool calls as cards: name, short arguments, live output, diff, duration and result.
+//! Draws tool calls as cards: name, short arguments, live output, diff, duration and result.
 
 use std::time::{Duration, Instant};
 
-use hookwright_agent::{ToolEnd, ToolStart};
+use hookwright_agent::ToolEnd;
 use hookwright_tools::{TodoStatus, ToolDisplay};
-use serde_json::{Map, Value};
 
 use super::block::ScrollbackBlock;
-use super::card_store;
 use super::console::{ScreenConsoles, recolour_matching_lines};
-use super::diff;
-use super::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN, format_elapsed};
-use crate::frontend::resumed_history::ResumedCall;
+use crate::presentation::call_text::{LiveCard, short_args};
+use crate::presentation::diff;
+use crate::presentation::humanize::format_elapsed;
+use crate::presentation::resumed_history::ResumedCall;
+use crate::presentation::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
 
-/// How much of a running command's output is kept for the screen.
-const MAX_LIVE_OUTPUT_BYTES: usize = 256 << 10;
 const MAX_LIVE_LINES: usize = 6;
 const MAX_RESULT_LINES: usize = 12;
 const MAX_DIFF_LINES: usize = 60;
 /// The number of lines shown of a call in a resumed conversation.
 const MAX_RESUMED_LINES: usize = 4;
 
-/// The card of a running call.
-#[derive(Debug)]
-pub(crate) struct LiveCard {
-    pub(crate) call_id: String,
-    name: String,
-    description: String,
-    rewritten: Vec<String>,
-    output: String,
-    /// The number of bytes that the command printed in all.
-    printed_bytes: usize,
-    started: Instant,
-}
-
 impl LiveCard {
-    pub(crate) fn new(start: ToolStart, now: Instant) -> Self {
-        let ToolStart { call_id, name, description, rewritten_args: rewritten, .. } = start;
-        let output = String::new();
-        LiveCard { call_id, name, description, rewritten, output, printed_bytes: 0, started: now }
-    }
-
-    /// Adds output; only its end is kept.
-    pub(crate) fn push_output(&mut self, text: &str) {
-        self.output.push_str(text);
-        self.printed_bytes += text.len();
-        if self.output.len() > 2 * MAX_LIVE_OUTPUT_BYTES {
-            self.output = card_store::tail(&self.output, MAX_LIVE_OUTPUT_BYTES).0.to_owned();
-        }
-    }
-
-    /// Returns the card's title: the tool's name and the call's description.
-    pub(crate) fn title(&self) -> String {
-        format!("{} {}", self.name, self.description).trim_end().to_owned()
-    }
-
-    /// Returns the output so far, or its end.
-    pub(crate) fn output_so_far(&self) -> &str {
-        &self.output
-    }
-
-    /// Returns the number of bytes that the command printed in all.
-    pub(crate) fn printed_bytes(&self) -> usize {
-        self.printed_bytes
-    }
-
     /// Returns the card's lines while the call runs.
     pub(crate) fn live_lines(&self, consoles: &ScreenConsoles, now: Instant) -> Vec<StyledLine> {
         let time = now.saturating_duration_since(self.started);
@@ -162,17 +117,6 @@ pub(crate) fn resumed_card(call: &ResumedCall) -> ScrollbackBlock {
         Err(text) => indented_tail(BAD, text, MAX_RESUMED_LINES),
     }));
     ScrollbackBlock::Lines(lines)
-}
-
-/// Returns short arguments for a call without a description.
-pub(crate) fn short_args(args: &Map<String, Value>) -> String {
-    let first = ["command", "file_path", "path", "pattern", "query", "url", "prompt"];
-    let value = first.iter().find_map(|key| args.get(*key)).or_else(|| args.values().next());
-    match value {
-        Some(Value::String(text)) => crate::output::truncate_columns(text, 80),
-        Some(value) => crate::output::truncate_columns(&value.to_string(), 80),
-        None => String::new(),
-    }
 }
 
 fn result_lines(display: &ToolDisplay) -> Vec<StyledLine> {

@@ -8,7 +8,7 @@ use super::driver::ScreenDriver;
 use super::picker::{Picker, PickerReaction};
 use super::restore_page::{RestorePage, RestoreReaction};
 use super::session_picker;
-use super::styled_text::StyledLine;
+use crate::presentation::styled_text::StyledLine;
 
 /// A page that is open.
 pub(crate) enum ChoicePage {

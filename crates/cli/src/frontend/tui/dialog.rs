@@ -6,15 +6,15 @@ use hookwright_tools::{ToolDisplay, ToolKind};
 use serde_json::Value;
 
 use super::composer::Composer;
-use super::diff::{self, escape_invisible_in_diff};
 use super::guard_dialog::GuardDialog;
 use super::inquiry_dialog::InquiryDialog;
 use super::keys::edit_text;
 use super::question_layout::QuestionLayout;
-use super::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
-use crate::frontend::approval_text;
-use crate::frontend::approval_text::ApprovalChoice;
 use crate::output::escape_invisible;
+use crate::presentation::approval_text;
+use crate::presentation::approval_text::ApprovalChoice;
+use crate::presentation::diff::{self, escape_invisible_in_diff};
+use crate::presentation::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
 
 /// A question of the session, on the screen.
 pub(crate) struct QuestionDialog {

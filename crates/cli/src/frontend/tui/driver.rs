@@ -32,17 +32,16 @@ use super::notifier::UserNotifier;
 use super::pager::Pager;
 use super::rewrap::Rewrap;
 use super::screen::TerminalScreen;
-use super::styled_text::WARN;
 use super::terminal::{self, TerminalGuard};
 use super::theme::ReplyFilter;
 use super::{TerminalHandle, view};
 use crate::args::SessionArgs;
 use crate::commands::hooks::why;
 use crate::exit;
+use crate::presentation::styled_text::WARN;
 use crate::signals::Signals;
 use crate::telemetry::TelemetryRecorder;
 use file_search::FileSearchResult;
-pub(crate) use shutdown::FAREWELL_MESSAGE;
 
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
 const TICK_INTERVAL: Duration = Duration::from_millis(100);

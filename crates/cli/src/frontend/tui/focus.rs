@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use super::app::App;
 use super::console::ScreenConsole;
 use super::driver::ScreenDriver;
-use super::styled_text::{StyledLine, WARN};
+use crate::presentation::styled_text::{StyledLine, WARN};
 
 /// The pause between two keys after which typing no longer belongs to a program that has ended.
 const TYPING_PAUSE: Duration = Duration::from_millis(600);

@@ -7,7 +7,8 @@ use hookwright_agent::{Answer, GuardChange, GuardTrustReply};
 
 use super::dialog::DialogReaction;
 use super::question_layout::QuestionLayout;
-use super::styled_text::{ACCENT, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
+use crate::presentation::diff::guard_diff_line;
+use crate::presentation::styled_text::{ACCENT, BOLD, NOTE, PLAIN, StyledLine, WARN};
 
 const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
     (GuardTrustReply::KeepUntrusted, "Leave it untrusted (esc): hooks that depend on it deny all they can"),
@@ -86,15 +87,4 @@ fn change_lines(changes: &[GuardChange]) -> Vec<StyledLine> {
         lines
     };
     changes.iter().flat_map(of_one).collect()
-}
-
-/// Returns a line of a guard's diff, styled.
-pub(crate) fn guard_diff_line(line: &str) -> StyledLine {
-    let style = match line.as_bytes().first() {
-        Some(b'+') => GOOD,
-        Some(b'-') => BAD,
-        Some(b'@') => DIM,
-        _ => PLAIN,
-    };
-    StyledLine::styled(style, format!("    {}", crate::output::escape_invisible(line))).with_hanging_indent(6)
 }

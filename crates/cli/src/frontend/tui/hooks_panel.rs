@@ -9,12 +9,14 @@ use hookwright_hooks::{Action, EventKind, Hook, WorkerHealth};
 use hookwright_journal::Story;
 
 use super::app::App;
-use super::card_store::CardContent;
 use super::driver::ScreenDriver;
-use super::hook_log::HookLog;
 use super::pager::Pager;
-use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
 use crate::commands::hooks::why;
+use crate::presentation::card_store::CardContent;
+use crate::presentation::highlight::highlight_line;
+use crate::presentation::hook_log::HookLog;
+use crate::presentation::humanize::more_lines_text;
+use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, single_line};
 
 pub(crate) struct HooksPanel {
     entries: Vec<HookListEntry>,
@@ -127,8 +129,7 @@ impl HooksPanel {
         lines.extend(details.into_iter().take(if hidden > 0 { room.saturating_sub(1) } else { room }));
         if hidden > 0 && room > 0 {
             lines.push(
-                StyledLine::styled(DIM, format!("… {} (o shows all)", super::diff::more_lines_text(hidden + 1)))
-                    .clip(columns),
+                StyledLine::styled(DIM, format!("… {} (o shows all)", more_lines_text(hidden + 1))).clip(columns),
             );
         }
         lines.resize(rows.saturating_sub(1), StyledLine::new());
@@ -217,9 +218,7 @@ fn text_section(name: &str, text: &str) -> Vec<StyledLine> {
         let mut line =
             StyledLine::styled(DIM, format!("{:<9}", if at == 0 { name } else { "" })).with_hanging_indent(9);
         match language {
-            "json" => line
-                .spans
-                .extend(super::highlight::highlight_line(language, &super::styled_text::single_line(part)).spans),
+            "json" => line.spans.extend(highlight_line(language, &single_line(part)).spans),
             _ => line.push(PLAIN, part),
         }
         lines.push(line);

@@ -18,8 +18,9 @@ use percent_encoding::percent_decode_str;
 
 use super::app::App;
 use super::driver::ScreenDriver;
-use super::styled_text::WARN;
-use crate::frontend::prompt_images::{ImageFolder, KeptImage, format_image_size, image_label, image_mention};
+use crate::frontend::prompt_images::{ImageFolder, KeptImage, image_label, image_mention};
+use crate::presentation::humanize::format_image_size;
+use crate::presentation::styled_text::WARN;
 
 /// The longest pasted text that is taken for a path.
 const MAX_PASTED_PATH_BYTES: usize = 1000;

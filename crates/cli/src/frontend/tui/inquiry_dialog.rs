@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 use super::composer::Composer;
 use super::dialog::DialogReaction;
 use super::keys::edit_text;
-use super::styled_text::{ACCENT, BOLD, DIM, NOTE, PLAIN, StyledLine};
+use crate::presentation::styled_text::{ACCENT, BOLD, DIM, NOTE, PLAIN, StyledLine};
 
 /// The number of choices up to which numbers choose them.
 const MAX_NUMBERED_CHOICES: usize = 9;

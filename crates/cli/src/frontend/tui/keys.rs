@@ -11,8 +11,8 @@ use super::completion::Completion;
 use super::composer::{Composer, Motion};
 use super::dialog::{DialogReaction, QuestionDialog};
 use super::dialog_input::DialogInput;
-use super::styled_text::WARN;
 use super::vim::{Vim, VimKeyResult};
+use crate::presentation::styled_text::WARN;
 
 impl App {
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> Vec<AppEffect> {

@@ -6,7 +6,7 @@ use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, T
 
 use super::block::ScrollbackBlock;
 use super::markdown_table::MarkdownTable;
-use super::styled_text::{ACCENT, BOLD, CODE, DIM, NOTE, PLAIN, StyledLine};
+use crate::presentation::styled_text::{ACCENT, BOLD, CODE, DIM, NOTE, PLAIN, StyledLine};
 
 /// The number of pending lines above which a list is flushed at its next item.
 ///

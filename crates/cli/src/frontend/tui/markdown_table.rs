@@ -2,7 +2,7 @@
 
 use pulldown_cmark::Alignment;
 
-use super::styled_text::{BOLD, DIM, PLAIN, StyledLine};
+use crate::presentation::styled_text::{BOLD, DIM, PLAIN, StyledLine};
 
 /// The narrowest width of a column that is shrunk.
 const MIN_COLUMN_WIDTH: usize = 4;

@@ -6,22 +6,18 @@
 mod app;
 mod appearance;
 mod block;
-pub(crate) mod card;
-pub(crate) mod card_store;
+mod card;
 mod choice_page;
 mod completion;
 mod composer;
 mod console;
 mod dialog;
 mod dialog_input;
-pub(crate) mod diff;
 mod driver;
 mod focus;
 mod fuzzy;
-pub(crate) mod guard_dialog;
-mod highlight;
+mod guard_dialog;
 mod history;
-pub(crate) mod hook_log;
 mod hooks_panel;
 mod images;
 mod inquiry_dialog;
@@ -39,15 +35,14 @@ mod reply_blocks;
 mod restore_page;
 mod rewrap;
 mod screen;
-pub(crate) mod screen_commands;
+mod screen_commands;
 mod sent_prompts;
 mod session_picker;
 mod startup_question;
-pub(crate) mod styled_text;
 mod subagent;
 mod terminal;
 mod theme;
-pub(crate) mod view;
+mod view;
 mod vim;
 
 use std::io::IsTerminal;
@@ -57,12 +52,11 @@ use hookwright_agent::session::{OpeningChoice, OpeningQuestion, OpeningStep, Ses
 use hookwright_settings::{LoadedConfig, ProcessEnv};
 
 use crate::args::{OutputFormat, SessionArgs};
-use crate::frontend::{opening_text, session_options};
+use crate::frontend::session_options;
+use crate::presentation::opening_text;
 use crate::signals::Signals;
-pub(crate) use driver::FAREWELL_MESSAGE;
 use job_signals::JobSignals;
 use key_input::KeyInput;
-pub(crate) use restore_page::plan_lines;
 use startup_question::StartupQuestion;
 use terminal::TerminalGuard;
 pub(crate) use terminal::restore_modes;
@@ -180,10 +174,4 @@ async fn ask_opening_question(
     };
     let answer = asked.ask(&loaded.process_env, hands).await?;
     Ok(answer.and_then(|at| choices.into_iter().nth(at)).unwrap_or(OpeningChoice::Leave))
-}
-
-/// Returns the prompt that the command line starts the session with.
-pub(crate) fn first_prompt(args: &SessionArgs) -> Option<String> {
-    let given = args.prompt_interactive.clone().or_else(|| (!args.query.is_empty()).then(|| args.query.join(" ")));
-    given.filter(|prompt| !prompt.trim().is_empty())
 }

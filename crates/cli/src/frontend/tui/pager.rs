@@ -8,10 +8,10 @@ use std::ops::Range;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::app::App;
-use super::card_store::text_lines;
 use super::driver::ScreenDriver;
-use super::screen_commands::{format_line_count as count_of_lines, no_card_text};
-use super::styled_text::{BOLD, DIM, NOTE, StyledLine, StyledSpan, WARN};
+use crate::presentation::card_store::{no_card_text, text_lines};
+use crate::presentation::humanize::format_line_count;
+use crate::presentation::styled_text::{BOLD, DIM, NOTE, StyledLine, StyledSpan, WARN};
 
 /// The text that the pager shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,7 +173,7 @@ impl Pager {
         let (all, room) = (self.page.rows.len(), self.page.visible_rows);
         let end = (self.top + room).min(all);
         let place =
-            if all > room { format!("{}–{end} of {all}  ", self.top + 1) } else { count_of_lines(all) + "  " };
+            if all > room { format!("{}–{end} of {all}  ", self.top + 1) } else { format_line_count(all) + "  " };
         StyledLine::styled(DIM, place)
             .with_text(NOTE, "q close  / search  n N next  y copy  ← → others  g G ends")
             .clip(columns)
@@ -393,8 +393,8 @@ impl Pager {
 
 #[cfg(test)]
 mod tests {
-    use super::super::styled_text::{BAD, PLAIN};
     use super::*;
+    use crate::presentation::styled_text::{BAD, PLAIN};
 
     #[test]
     fn lower_case_finds_both_cases_and_capitals_only_themselves() {

@@ -5,7 +5,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::fuzzy::{FuzzyMatcher, MatchRank};
-use super::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
+use crate::presentation::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
 
 /// An item of a picker.
 pub(crate) trait PickerItem {

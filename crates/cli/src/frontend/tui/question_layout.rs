@@ -2,8 +2,8 @@
 //!
 //! If there is not enough room, the selected choice stays visible, and a note says that there is more to read.
 
-use super::diff::more_lines_text;
-use super::styled_text::{DIM, StyledLine};
+use crate::presentation::humanize::more_lines_text;
+use crate::presentation::styled_text::{DIM, StyledLine};
 
 /// The number of rows below which a long subject is sure of only one.
 const MIN_ROOMY_ROWS: usize = 12;
@@ -64,7 +64,7 @@ impl QuestionLayout {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frontend::tui::styled_text::PLAIN;
+    use crate::presentation::styled_text::PLAIN;
 
     fn question(subject: usize, focus: usize) -> QuestionLayout {
         let lines =

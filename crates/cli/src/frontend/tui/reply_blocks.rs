@@ -9,10 +9,13 @@ use hookwright_model::Content;
 use super::app::App;
 use super::block::ScrollbackBlock;
 use super::card;
-use super::card_store::CardContent;
 use super::markdown::MarkdownStream;
-use super::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
-use crate::frontend::resumed_history::{self, ResumedItem};
+use crate::presentation::call_text::short_args;
+use crate::presentation::card_store::CardContent;
+use crate::presentation::diff::guard_diff_line;
+use crate::presentation::restore_plan::plan_lines;
+use crate::presentation::resumed_history::{self, ResumedItem};
+use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
 
 pub(crate) fn show_reply(app: &mut App, reply: Reply) {
     for block in blocks_of(reply) {
@@ -27,7 +30,7 @@ fn blocks_of(reply: Reply) -> Vec<ScrollbackBlock> {
         Reply::Rows(rows) => vec![self::rows_block(rows.iter().map(|(name, text)| (name.as_str(), text.as_str())))],
         Reply::Hooks(entries) => vec![ScrollbackBlock::Lines(entries.iter().map(hook_line).collect())],
         Reply::Diff(text) => {
-            vec![ScrollbackBlock::Lines(text.lines().map(super::guard_dialog::guard_diff_line).collect())]
+            vec![ScrollbackBlock::Lines(text.lines().map(guard_diff_line).collect())]
         }
         Reply::Sessions(sessions) => {
             let how = StyledLine::styled(DIM, "go on with one: /resume NUMBER");
@@ -36,12 +39,12 @@ fn blocks_of(reply: Reply) -> Vec<ScrollbackBlock> {
         Reply::Checkpoints(all) => {
             vec![ScrollbackBlock::Lines(
                 all.iter()
-                    .map(|one| StyledLine::styled(PLAIN, crate::frontend::reply_text::checkpoint_line(one)))
+                    .map(|one| StyledLine::styled(PLAIN, crate::presentation::reply_text::checkpoint_line(one)))
                     .collect(),
             )]
         }
         Reply::Plan(plan) => {
-            let mut lines = super::restore_page::plan_lines(&plan);
+            let mut lines = plan_lines(&plan);
             let number = plan.checkpoint.number;
             lines.push(StyledLine::styled(DIM, format!("go back: /restore {number} files, conversation or both")));
             vec![ScrollbackBlock::Lines(lines)]
@@ -117,11 +120,7 @@ pub(crate) fn show_history(app: &mut App, messages: &[Arc<Content>]) {
             ResumedItem::Call(call) => {
                 app.push_block(card::resumed_card(&call));
                 if let Some(Ok(text) | Err(text)) = call.result {
-                    app.cards.push(
-                        format!("{} {}", call.name, card::short_args(&call.args)),
-                        CardContent::Text(text),
-                        None,
-                    );
+                    app.cards.push(format!("{} {}", call.name, short_args(&call.args)), CardContent::Text(text), None);
                 }
                 false
             }

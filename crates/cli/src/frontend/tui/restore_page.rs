@@ -2,15 +2,14 @@
 //! restore.
 
 use crossterm::event::{KeyCode, KeyEvent};
-use hookwright_agent::checkpoint::{
-    Checkpoint, CheckpointKind, ConflictPolicy, FileRestoreAction, RestorePlan, RestoreScope,
-};
+use hookwright_agent::checkpoint::{Checkpoint, CheckpointKind, ConflictPolicy, RestorePlan, RestoreScope};
 use hookwright_agent::session::{RestoreAction, SessionCommand};
 
 use super::picker::{Picker, PickerItem, PickerReaction};
-use super::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
-use crate::commands::checkpoints::humanize;
 use crate::output::escape_invisible;
+use crate::presentation::humanize;
+use crate::presentation::restore_plan::plan_lines;
+use crate::presentation::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
 
 const KEY_HINTS: &str = "enter go back to before it  / search  ↑↓ choose  page up/down scroll  esc close";
 
@@ -206,37 +205,4 @@ impl RestorePage {
         }
         lines
     }
-}
-
-/// Returns what a restore would do, with the diffs.
-pub(crate) fn plan_lines(plan: &RestorePlan) -> Vec<StyledLine> {
-    let mut lines = Vec::new();
-    if plan.changes.is_empty() {
-        lines.push(StyledLine::styled(DIM, "every file is as it was then"));
-    }
-    for change in &plan.changes {
-        let style = if change.action.has_effect() { PLAIN } else { WARN };
-        lines.push(StyledLine::styled(style, humanize::describe_change(change)).with_hanging_indent(4));
-        if change.changed_since && change.action.has_effect() {
-            lines
-                .push(StyledLine::styled(WARN, "    changed since the agent's turn: that change would be overwritten"));
-        }
-        let diff =
-            change.diff.as_deref().filter(|_| !matches!(change.action, FileRestoreAction::Mode)).unwrap_or_default();
-        for line in escape_invisible(&diff.replace("\r\n", "\n")).lines().skip(2) {
-            let style = match line.chars().next() {
-                Some('+') => GOOD,
-                Some('-') => BAD,
-                Some('@') => NOTE,
-                _ => DIM,
-            };
-            lines.push(StyledLine::styled(style, format!("    {line}")).with_hanging_indent(6));
-        }
-    }
-    lines.extend(
-        plan.notes
-            .iter()
-            .map(|note| StyledLine::styled(WARN, format!("! {}", escape_invisible(note))).with_hanging_indent(2)),
-    );
-    lines
 }

@@ -10,9 +10,9 @@ use std::io::{self, Write};
 
 use super::block::{ScrollbackBlock, render_all};
 use super::rewrap::{Rewrap, wrapped_rows};
-use super::styled_text::StyledLine;
 use super::terminal;
-use super::theme::Theme;
+use crate::presentation::styled_text::StyledLine;
+use crate::presentation::theme::Theme;
 
 /// The live part below the scrollback.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -289,8 +289,8 @@ fn move_up(text: &mut String, rows: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::styled_text::PLAIN;
     use super::*;
+    use crate::presentation::styled_text::PLAIN;
 
     fn frame(lines: &[&str]) -> ScreenFrame {
         let lines = lines.iter().map(|line| StyledLine::styled(PLAIN, line)).collect();

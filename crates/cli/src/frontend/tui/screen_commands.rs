@@ -6,12 +6,13 @@ use hookwright_agent::session::{FrontEndAction, HelpGroup, SLASH_COMMANDS, slash
 use unicode_width::UnicodeWidthStr;
 
 use super::block::ScrollbackBlock;
-use super::card_store::CardContent;
 use super::driver::ScreenDriver;
 use super::hooks_panel::HooksPanel;
 use super::pager::Pager;
-use super::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 use crate::exit;
+use crate::presentation::card_store::{self, CardContent, no_card_text};
+use crate::presentation::humanize::format_line_count;
+use crate::presentation::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 
 /// The width of the names in the help; a longer one pushes its description to the right.
 const MAX_NAME_COLUMNS: usize = 28;
@@ -34,19 +35,6 @@ const KEY_HELP: &[(&str, &str)] = &[
     ("Ctrl+C", "puts the draft aside (undo brings it back); twice: leave; Ctrl+D leaves too"),
 ];
 
-/// Returns the message for a card that does not exist.
-pub(crate) fn no_card_text(back: usize) -> String {
-    match back {
-        1 => "nothing to open yet: outputs, thoughts and diffs can be opened".to_owned(),
-        back => format!("there is no {back}th card from the end to open"),
-    }
-}
-
-/// Returns a number of lines, such as `2 lines`.
-pub(crate) fn format_line_count(count: usize) -> String {
-    format!("{count} line{}", if count == 1 { "" } else { "s" })
-}
-
 impl ScreenDriver<'_> {
     /// Shows a view or runs a command that only the front end has.
     pub(crate) fn show_view(&mut self, view: FrontEndAction) -> anyhow::Result<()> {
@@ -55,7 +43,7 @@ impl ScreenDriver<'_> {
             FrontEndAction::HooksPanel => self.panel = Some(HooksPanel::new(self.session.view().hooks())),
             FrontEndAction::HooksTrace => self.show_trace(),
             FrontEndAction::Stats => {
-                let lines = crate::frontend::session_stats::summary_rows(&self.app.stats);
+                let lines = crate::presentation::session_stats::summary_rows(&self.app.stats);
                 let draw =
                     |(name, text): (&str, String)| StyledLine::styled(BOLD, format!("{name}  ")).with_text(PLAIN, text);
                 self.app.push_block(ScrollbackBlock::Lines(lines.into_iter().map(draw).collect()));
@@ -119,7 +107,7 @@ impl ScreenDriver<'_> {
         /// The most that is copied, since terminals limit the size.
         const MAX_CLIPBOARD_BYTES: usize = 1 << 20;
         let text = crate::output::sanitize(text);
-        let (kept, cut) = super::card_store::tail(&text, MAX_CLIPBOARD_BYTES);
+        let (kept, cut) = card_store::tail(&text, MAX_CLIPBOARD_BYTES);
         let encoded = base64::engine::general_purpose::STANDARD.encode(kept);
         self.screen.write(&format!("\x1b]52;c;{encoded}\x07"))?;
         let what = if cut { "the last megabyte of it".to_owned() } else { format_line_count(kept.lines().count()) };

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::presentation::humanize::more_lines_text;
+
 /// The number of abbreviated prompts that are remembered.
 const MAX_REMEMBERED_PROMPTS: usize = 20;
 /// The number of lines shown of a prompt that has no label.
@@ -28,7 +30,7 @@ impl SentPrompts {
         }
         let more = whole.lines().count().saturating_sub(MAX_PROMPT_LINES);
         let beginning = || whole.lines().take(MAX_PROMPT_LINES).collect::<Vec<_>>().join("\n");
-        (more > 1).then(|| format!("{}\n… {} (ctrl+o shows all)", beginning(), super::diff::more_lines_text(more)))
+        (more > 1).then(|| format!("{}\n… {} (ctrl+o shows all)", beginning(), more_lines_text(more)))
     }
 }
 

@@ -7,9 +7,9 @@ use super::TerminalHandle;
 use super::picker::{Picker, PickerItem, PickerReaction};
 use super::rewrap::Rewrap;
 use super::screen::TerminalScreen;
-use super::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
 use super::terminal;
-use crate::commands::checkpoints::humanize;
+use crate::presentation::humanize;
+use crate::presentation::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
 
 pub(crate) const KEY_HINTS: &str = "enter go on with it  / search  ↑↓ choose  esc close";
 
@@ -107,7 +107,7 @@ fn choose_in_lines(sessions: &[SessionInfo]) -> anyhow::Result<Option<String>> {
     use std::io::Write;
     let mut stdout = crate::output::stdout();
     for session in sessions {
-        writeln!(stdout, "{}", crate::frontend::reply_text::session_line(session))?;
+        writeln!(stdout, "{}", crate::presentation::reply_text::session_line(session))?;
     }
     loop {
         write!(stdout, "Number of the session to go on with, or nothing for a new one: ")?;

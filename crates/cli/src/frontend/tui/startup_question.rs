@@ -11,8 +11,8 @@ use super::dialog_input::KEY_QUIET_PERIOD;
 use super::key_input::KeyInput;
 use super::rewrap::Rewrap;
 use super::screen::{ScreenFrame, TerminalScreen};
-use super::styled_text::{NOTE, PLAIN, StyledLine};
 use super::terminal;
+use crate::presentation::styled_text::{NOTE, PLAIN, StyledLine};
 
 /// A question with its answers.
 pub(crate) struct StartupQuestion {

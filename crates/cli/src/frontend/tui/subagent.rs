@@ -7,8 +7,10 @@ use hookwright_hooks::SubAgent;
 use super::app::{App, text_block};
 use super::block::ScrollbackBlock;
 use super::card;
-use super::card_store::CardContent;
-use super::styled_text::{PLAIN, StyledLine, WARN};
+use crate::presentation::call_text::short_args;
+use crate::presentation::card_store::CardContent;
+use crate::presentation::humanize::more_lines_text;
+use crate::presentation::styled_text::{PLAIN, StyledLine, WARN};
 
 /// The number of lines that stay on the screen of one call.
 const MAX_CALL_LINES: usize = 6;
@@ -22,7 +24,7 @@ impl App {
                 self.push_live_output(call_id, &format!("\n{} {}\n", start.name, start.description))
             }
             AgentEvent::ToolFinished(end) => {
-                let title = format!("{} › {} {}", agent.name, end.name, card::short_args(&end.args));
+                let title = format!("{} › {} {}", agent.name, end.name, short_args(&end.args));
                 self.cards.push(title, CardContent::from_tool_end(&end, ""), None);
                 self.push_block(finished_block(agent, &end));
             }
@@ -63,8 +65,8 @@ fn finished_block(agent: &SubAgent, end: &ToolEnd) -> ScrollbackBlock {
     let hidden = lines.len().saturating_sub(MAX_CALL_LINES);
     lines.truncate(MAX_CALL_LINES);
     if hidden > 0 {
-        let more = super::diff::more_lines_text(hidden);
-        lines.push(StyledLine::styled(super::styled_text::DIM, format!("  … {more} (ctrl+o shows all)")));
+        let more = more_lines_text(hidden);
+        lines.push(StyledLine::styled(crate::presentation::styled_text::DIM, format!("  … {more} (ctrl+o shows all)")));
     }
     ScrollbackBlock::Lines(lines.into_iter().map(|line| line.indented_by(2)).collect())
 }

@@ -10,13 +10,11 @@ use unicode_width::UnicodeWidthStr;
 use super::app::{App, StatusLine};
 use super::composer::Composer;
 use super::screen::ScreenFrame;
-use super::styled_text::{
-    ACCENT, BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, format_elapsed, format_tokens, single_line,
-};
+use crate::presentation::humanize::{format_elapsed, format_tokens};
+use crate::presentation::session_messages::{EXIT_CONFIRM_TEXT, PLACEHOLDER};
+use crate::presentation::styled_text::{ACCENT, BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, single_line};
 
-pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
 const SHELL_PLACEHOLDER: &str = "Type a shell command; Esc goes back to the agent";
-pub(crate) const EXIT_CONFIRM_TEXT: &str = "Press Ctrl+C again to exit";
 const REWIND_CONFIRM_TEXT: &str = "Press Esc again to go back to an earlier turn";
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const MAX_SHOWN_SUGGESTIONS: usize = 8;

@@ -13,8 +13,8 @@ use super::undo_journal::{FileRole, UndoJournal};
 use crate::args::SetupArgs;
 use crate::commands::hooks::LoadedProject;
 use crate::commands::prompt;
-use crate::frontend::opening_text::project_contents;
 use crate::output;
+use crate::presentation::opening_text::project_contents;
 
 /// The trust that is recorded.
 pub(super) struct TrustPlan {

@@ -9,7 +9,8 @@ use anstyle::{Ansi256Color, AnsiColor, Color, RgbColor, Style};
 use hookwright_tools::TerminalInputMode;
 
 use super::{IDLE_NOTICE_DELAY, ScreenConsole, ScreenConsoles, lock};
-use crate::frontend::tui::styled_text::{DIM, NOTE, PLAIN, StyledLine, StyledSpan, WARN, format_elapsed};
+use crate::presentation::humanize::format_elapsed;
+use crate::presentation::styled_text::{DIM, NOTE, PLAIN, StyledLine, StyledSpan, WARN};
 
 /// The hint how to give a command the keyboard.
 const KEYBOARD_HINT: &str = "Ctrl+F or Tab gives it the keyboard";

@@ -1,5 +1,5 @@
 use super::*;
-use crate::frontend::tui::styled_text::StyledLine;
+use crate::presentation::styled_text::StyledLine;
 use hookwright_tools::ConsoleHost as _;
 
 /// Returns a terminal of twenty columns and five rows, and the callback that draws on it.
@@ -86,7 +86,7 @@ async fn an_idle_program_is_pointed_out() {
 
 #[test]
 fn words_keep_their_colours_when_the_card_is_done() {
-    use crate::frontend::tui::styled_text::{BAD, DIM, PLAIN};
+    use crate::presentation::styled_text::{BAD, DIM, PLAIN};
     let mut lines = [
         StyledLine::styled(DIM, "title"),
         StyledLine::styled(DIM, "  red"),

@@ -2,7 +2,7 @@
 //! text is read back.
 
 use super::ScreenDriver;
-use crate::frontend::tui::styled_text::{BAD, WARN};
+use crate::presentation::styled_text::{BAD, WARN};
 
 /// The most that is read back from an editor.
 const MAX_EDITED_PROMPT_BYTES: u64 = 8 << 20;

@@ -3,9 +3,9 @@
 use hookwright_agent::session::SessionCommand;
 
 use super::ScreenDriver;
-use crate::frontend::session_messages::{NO_MODEL_HINT, NO_MODEL_NOTICE, STARTUP_TIPS};
 use crate::frontend::tui::block::ScrollbackBlock;
-use crate::frontend::tui::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
+use crate::presentation::session_messages::{NO_MODEL_HINT, NO_MODEL_NOTICE, STARTUP_TIPS};
+use crate::presentation::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 
 impl ScreenDriver<'_> {
     /// Shows the banner, the tips and problems, and sends the first prompt of the command line.
@@ -23,7 +23,7 @@ impl ScreenDriver<'_> {
         for problem in problems {
             self.app.push_text(WARN, format!("! {problem}"));
         }
-        if let Some(prompt) = crate::frontend::tui::first_prompt(self.args) {
+        if let Some(prompt) = crate::frontend::session_options::first_prompt(self.args) {
             if let Some(trouble) = self.app.history.add(&prompt) {
                 self.app.push_text(WARN, trouble);
             }

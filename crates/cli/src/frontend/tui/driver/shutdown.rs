@@ -5,15 +5,13 @@ use std::time::{Duration, Instant};
 use hookwright_agent::session::Shutdown;
 
 use super::{ScreenDriver, TICK_INTERVAL};
-use crate::frontend::session_messages::ExitSummary;
 use crate::frontend::tui::screen::ScreenFrame;
-use crate::frontend::tui::styled_text::{DIM, WARN};
 use crate::frontend::tui::terminal;
+use crate::presentation::session_messages::{ExitSummary, FAREWELL_MESSAGE};
+use crate::presentation::styled_text::{DIM, WARN};
 
 /// The activity shown while the session ends.
 const LEAVING_LABEL: &str = "Leaving";
-/// The farewell, which scripts made for Gemini CLI look for.
-pub(crate) const FAREWELL_MESSAGE: &str = "Agent powering down. Goodbye!";
 /// How long running tools have to end, in addition to the time of SessionEnd hooks.
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(4);
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use hookwright_model::{Content, FunctionCall, FunctionResponse, Part, PartKind, Role};
 use serde_json::{Map, Value};
 
+use super::humanize::format_image_size;
+
 /// An item of an earlier conversation.
 pub(crate) enum ResumedItem {
     /// A text of the user's.
@@ -60,10 +62,9 @@ pub(crate) fn items_of(messages: &[Arc<Content>]) -> Vec<ResumedItem> {
 /// Returns the text of one part of a message.
 fn part_text(part: &Part) -> Option<String> {
     match &part.kind {
-        PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => Some(format!(
-            "[image, {}]",
-            crate::frontend::prompt_images::format_image_size(blob.data.len() as u64 / 4 * 3)
-        )),
+        PartKind::InlineData(blob) if blob.mime_type.starts_with("image/") => {
+            Some(format!("[image, {}]", format_image_size(blob.data.len() as u64 / 4 * 3)))
+        }
         _ => part.as_text().map(str::to_owned),
     }
 }

@@ -1,11 +1,12 @@
-//! Messages at a session's start and end: tips, the notice that no model is connected, and the exit summary.
+//! Messages at a session's start and end, and at its prompt: tips, the notice that no model is connected, and the exit
+//! summary.
 
 use std::time::Duration;
 
 use hookwright_agent::session::SessionView;
 
-use crate::frontend::session_stats::SessionStats;
-use crate::frontend::tui::styled_text;
+use super::humanize::{format_elapsed, format_tokens};
+use super::session_stats::SessionStats;
 
 /// The tips that are shown at the start.
 pub(crate) const STARTUP_TIPS: &str = "/help for help, /hooks panel for the hooks, Ctrl+D to leave";
@@ -14,6 +15,12 @@ pub(crate) const NO_MODEL_NOTICE: &str = "no model is connected";
 /// How to connect a model.
 pub(crate) const NO_MODEL_HINT: &str = "/auth connects one. Until then the offline model answers, which only does what it is \
                                        told (say TEXT, call TOOL {json}).";
+/// The farewell, which scripts made for Gemini CLI look for.
+pub(crate) const FAREWELL_MESSAGE: &str = "Agent powering down. Goodbye!";
+/// The text in place of an empty prompt.
+pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
+/// What is said after the first Ctrl-C.
+pub(crate) const EXIT_CONFIRM_TEXT: &str = "Press Ctrl+C again to exit";
 
 /// The facts about a session that its exit summary needs.
 pub(crate) struct ExitSummary {
@@ -36,13 +43,13 @@ impl ExitSummary {
         }
         let several = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
         let mut parts = vec![several(counts.requests, "request")];
-        parts.push(format!("{} tokens", styled_text::format_tokens(counts.tokens)));
+        parts.push(format!("{} tokens", format_tokens(counts.tokens)));
         parts.extend(stats.cost().map(|cost| format!("cost {cost:.4}")));
         let failed = if counts.failures > 0 { format!(" ({} failed)", counts.failures) } else { String::new() };
         parts.push(format!("{}{failed}", several(counts.calls, "tool call")));
         let blocked = if counts.denials > 0 { format!(" ({} blocked)", counts.denials) } else { String::new() };
         parts.push(format!("{}{blocked}", several(counts.hooks, "hook run")));
-        parts.push(styled_text::format_elapsed(elapsed));
+        parts.push(format_elapsed(elapsed));
         let mut lines = vec![parts.join(" · ")];
         if self.is_saved {
             lines.push(format!("come back: hookwright --resume {}", resume_argument(&self.id)));

@@ -10,9 +10,9 @@ use hookwright_hooks::{UnarmedGuard, UnarmedReason};
 use hookwright_settings::trust::{FolderRule, PendingChange};
 use hookwright_settings::{LoadedConfig, Notice, ProjectContent, ServerSkipReason};
 
+use super::diff::guard_diff_line;
 use super::reply_text::session_line;
-use super::tui::guard_dialog::guard_diff_line;
-use super::tui::styled_text::{BOLD, DIM, NOTE, StyledLine, WARN};
+use super::styled_text::{BOLD, DIM, NOTE, StyledLine, WARN};
 use crate::output::escape_invisible;
 
 /// Returns the lines of a question.

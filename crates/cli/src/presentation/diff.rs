@@ -5,6 +5,7 @@
 use hookwright_tools::FileDiff;
 
 use super::highlight;
+use super::humanize::more_lines_text;
 use super::styled_text::{BAD, DIM, GOOD, PLAIN, StyledLine};
 use crate::output::escape_invisible;
 
@@ -31,11 +32,6 @@ pub(crate) fn diff_lines(file: &FileDiff, most: usize) -> Vec<StyledLine> {
         lines.push(StyledLine::styled(DIM, format!("  … {} (ctrl+o shows all)", more_lines_text(hidden))));
     }
     lines
-}
-
-/// Returns `1 more line`, `12 more lines`.
-pub(crate) fn more_lines_text(count: usize) -> String {
-    format!("{count} more line{}", if count == 1 { "" } else { "s" })
 }
 
 /// Returns the hunks of a unified diff with line numbers: the old number for removed lines, the new one for others.
@@ -94,6 +90,17 @@ fn numbered_line(number: usize, width: usize, mark: char, code: &str, language: 
     // The line is sanitized before it is split into tokens, so that a control sequence cannot hide between two of them.
     line.spans.extend(highlight::highlight_line(language, &super::styled_text::single_line(code)).spans);
     line
+}
+
+/// Returns a line of a guard's diff, styled.
+pub(crate) fn guard_diff_line(line: &str) -> StyledLine {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => GOOD,
+        Some(b'-') => BAD,
+        Some(b'@') => DIM,
+        _ => PLAIN,
+    };
+    StyledLine::styled(style, format!("    {}", escape_invisible(line))).with_hanging_indent(6)
 }
 
 /// Returns where a hunk begins in the old and in the new text.

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use hookwright_agent::AgentEvent;
 use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source};
 
+use super::humanize::format_elapsed;
 use super::styled_text::{BAD, BOLD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
-use crate::frontend::timeline;
+use crate::presentation::timeline;
 
 /// The number of durations kept for the median, and the length at which a timeline takes no more events.
 const MAX_DURATIONS: usize = 512;
@@ -130,10 +131,7 @@ impl HookLog {
                 .with_text(BOLD, &run.hook)
                 .with_text(PLAIN, format!(" ({}/{}) …", run.id.position, run.total));
             if time >= DETAILS_DELAY {
-                line.push(
-                    DIM,
-                    &format!(" {}  {}, {}", super::styled_text::format_elapsed(time), run.event, run.source),
-                );
+                line.push(DIM, &format!(" {}  {}, {}", format_elapsed(time), run.event, run.source));
             }
             line
         };

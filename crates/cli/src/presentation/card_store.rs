@@ -1,7 +1,7 @@
 //! Keeps texts at full length that the screen shows in short, so that the user can open them: outputs, diffs, thoughts,
 //! pasted prompts.
 //!
-//! The number of cards and their total size are bounded. They are shown by `pager.rs` and by plain sessions.
+//! The number of cards and their total size are bounded. They are shown by `frontend/tui/pager.rs` and by plain sessions.
 
 use std::collections::VecDeque;
 
@@ -151,6 +151,14 @@ impl CardStore {
     /// Returns the `back`-th card from the end, counted from 1.
     pub(crate) fn nth_from_end(&self, back: usize) -> Option<&Card> {
         self.cards.get(self.cards.len().checked_sub(back.max(1))?)
+    }
+}
+
+/// Returns the message for a card that does not exist.
+pub(crate) fn no_card_text(back: usize) -> String {
+    match back {
+        1 => "nothing to open yet: outputs, thoughts and diffs can be opened".to_owned(),
+        back => format!("there is no {back}th card from the end to open"),
     }
 }
 

@@ -6,7 +6,8 @@ use hookwright_agent::checkpoint::Checkpoint;
 use hookwright_agent::session::{HookListEntry, Reply, Tone};
 use hookwright_agent::transcript::SessionInfo;
 
-use crate::commands::checkpoints::humanize;
+use super::humanize;
+use super::restore_plan::restore_plan_lines;
 use crate::{output, output::diagnostics};
 
 /// Returns the text for stdout, or none if the reply is only a message about the answer.
@@ -32,13 +33,7 @@ pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
             let number = plan.checkpoint.number;
             let how =
                 format!("go back: /restore {number} files, /restore {number} conversation or /restore {number} both");
-            Some(
-                crate::commands::checkpoints::restore_plan_lines(plan)
-                    .into_iter()
-                    .chain([how])
-                    .collect::<Vec<_>>()
-                    .join("\n"),
-            )
+            Some(restore_plan_lines(plan).into_iter().chain([how]).collect::<Vec<_>>().join("\n"))
         }
         Reply::Text(..) | Reply::Diagnostic(_) | Reply::Notice(_) => None,
     }

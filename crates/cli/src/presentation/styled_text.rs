@@ -208,24 +208,6 @@ pub(crate) fn styled_lines(style: Style, text: &str) -> Vec<StyledLine> {
     text.lines().map(|line| StyledLine::styled(style, line)).collect()
 }
 
-/// Formats a duration, such as `0.3 s`, `12 s`, `3 min 5 s`.
-pub(crate) fn format_elapsed(duration: std::time::Duration) -> String {
-    match duration.as_secs() {
-        0..10 => format!("{:.1} s", duration.as_secs_f64()),
-        seconds @ 10..60 => format!("{seconds} s"),
-        seconds => format!("{} min {} s", seconds / 60, seconds % 60),
-    }
-}
-
-/// Formats a number of tokens, such as `12`, `3.4k`, `1.2M`.
-pub(crate) fn format_tokens(count: u64) -> String {
-    match count {
-        0..1000 => count.to_string(),
-        1000..1_000_000 => format!("{:.1}k", count as f64 / 1e3),
-        _ => format!("{:.1}M", count as f64 / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
