@@ -93,12 +93,10 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
                 call.interpreter.unsure_all(format!("{} may run a command", word.shown));
             }
         }
-        // An attached value that is no number begins a longer name of the option, whose value is the next word.
-        "xxd-number" => {
-            if word
-                .text()
-                .is_none_or(|text| !text.starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char)))
-            {
+        // Where a word is no number, the program takes it for something else.
+        "number" => {
+            let is_number = |text: &str| text.starts_with(|char: char| char.is_ascii_digit() || "+-".contains(char));
+            if !word.text().is_some_and(is_number) {
                 call.interpreter.unsure_all(format!("what {} does with {} is not known", call.name, word.shown));
             }
         }
@@ -127,6 +125,8 @@ pub(super) fn named_role(role: &str, call: &mut Call<'_, '_>, word: &Argument) {
         "pathspec-write" => git::pathspec(call, word, Access::Write),
         "pathspec-delete" => git::pathspec(call, word, Access::Delete),
         "git-remote" => git::remote(call, word),
+        "top-read" => git::counted_from_top(call, word, Access::Read),
+        "top-write" => git::counted_from_top(call, word, Access::Write),
         "charset" => {
             // A name with a slash, other than `//` before an ending, is a file that describes it.
             let name = word.text().map(|text| text.split("//").next().unwrap_or_default().contains('/'));

@@ -58,7 +58,7 @@ pub(crate) fn run<'c, 'a>(
     let mut state = state.clone();
     let Some(at) = own_options(interpreter, program, words, &mut state) else { return };
     let args = &words[at..];
-    let top = state.cwd.as_deref().and_then(|cwd| repository(interpreter, cwd));
+    let top = state.cwd.as_deref().and_then(|cwd| top_of_work_tree(interpreter, cwd));
     let (command, positions) = match arguments::find_command(program, name, args) {
         Command::Found { command, positions } => (command, positions),
         Command::None => return,
@@ -210,6 +210,14 @@ fn repository(interpreter: &Interpreter<'_>, cwd: &Path) -> Option<PathBuf> {
     cwd.ancestors().find(|directory| disk.kind(&directory.join(".git")).is_some()).map(Path::to_owned)
 }
 
+/// The top of the work tree: the directory may be reached by a link that leads into another repository.
+fn top_of_work_tree(interpreter: &Interpreter<'_>, cwd: &Path) -> Option<PathBuf> {
+    let disk = interpreter.environment.disk;
+    let real = repository(interpreter, &paths::physical(disk, cwd))?;
+    let written = repository(interpreter, cwd).filter(|written| paths::physical(disk, written) == real);
+    Some(written.unwrap_or(real))
+}
+
 fn overlap(one: &Path, other: &Path) -> bool {
     one.starts_with(other) || other.starts_with(one)
 }
@@ -338,6 +346,19 @@ pub(super) fn pathspec(call: &mut Call<'_, '_>, word: &Argument, access: Access)
             call.interpreter.unsure(access, format!("{text} stands for several paths"));
         }
         _ => call.touch(access, word, Depth::Tree),
+    }
+}
+
+/// A path that some commands, or some versions of them, count from the top of the work tree.
+pub(super) fn counted_from_top(call: &mut Call<'_, '_>, word: &Argument, access: Access) {
+    if access == Access::Read && word.text() == Some("-") {
+        return call.read_dash(Depth::Itself);
+    }
+    call.touch(access, word, Depth::Itself);
+    if let Some(top) = call.top.clone().filter(|top| call.state.cwd.as_ref() != Some(top)) {
+        let here = call.state.cwd.replace(top);
+        call.touch(access, word, Depth::Itself);
+        call.state.cwd = here;
     }
 }
 
