@@ -34,7 +34,17 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
 
 /// Goes through a program: strings and patterns aside, what could run, read or write?
 fn program(call: &mut Call<'_, '_>, text: &str) {
-    let Some(tokens) = tokens(text) else { return call.interpreter.unsure_code("the awk program is not understood") };
+    let Some(found) = tokens(text, true) else {
+        return call.interpreter.unsure_code("the awk program is not understood");
+    };
+    // To some implementations a slash in brackets ends a pattern.
+    if let Some(other) = tokens(text, false).filter(|other| *other != found) {
+        statements(call, &other);
+    }
+    statements(call, &found);
+}
+
+fn statements(call: &mut Call<'_, '_>, tokens: &[Token]) {
     let mut parens = 0_i32;
     let mut printing = false;
     for (at, token) in tokens.iter().enumerate() {
@@ -45,18 +55,23 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
                 (Some(Token::Word(_)), None | Some(Token::Sign(';' | '}' | '\n'))) => {}
                 _ => return call.interpreter.unsure_code("the awk program reads a file or a command"),
             },
-            Token::Word(word) if matches!(word.as_str(), "system" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO") => {
+            Token::Word(word)
+                if matches!(word.as_str(), "system" | "ARGV" | "ARGC" | "ENVIRON" | "PROCINFO" | "SYMTAB") =>
+            {
                 return call.interpreter.unsure_code(format!("the awk program uses {word}"));
             }
             Token::Word(word) if word == "print" || word == "printf" => {
                 printing = true;
                 parens = 0;
             }
+            Token::Unclear => return call.interpreter.unsure_code("a slash in the awk program is not understood"),
             Token::Sign('@') => {
                 return call.interpreter.unsure_code("the awk program loads or calls something by name");
             }
             Token::Sign('(') => parens += 1,
             Token::Sign(')') => parens -= 1,
+            // A line goes on behind these.
+            Token::Sign('\n') if at > 0 && matches!(tokens[at - 1], Token::Sign(',' | 'o' | '&' | '\n')) => {}
             Token::Sign(';' | '\n' | '}' | '{') => printing = false,
             // `||` is a word of its own.
             Token::Sign('|') => return call.interpreter.unsure_code("the awk program runs a command"),
@@ -82,27 +97,78 @@ fn program(call: &mut Call<'_, '_>, text: &str) {
     }
 }
 
-/// Whether a slash behind this begins a pattern, rather than dividing.
-fn begins_pattern(before: Option<&Token>) -> bool {
-    const KEYWORDS: [&str; 14] = [
+/// Whether a slash behind these begins a pattern, rather than dividing.
+fn begins_pattern(before: &[Token]) -> bool {
+    const KEYWORDS: [&str; 15] = [
         "print", "printf", "return", "in", "else", "do", "getline", "if", "while", "for", "delete", "exit", "BEGIN",
-        "END",
+        "END", "case",
     ];
     match before {
-        Some(Token::Word(word)) => KEYWORDS.contains(&word.as_str()),
-        Some(Token::Text(_) | Token::Sign(')' | ']' | '$')) => false,
+        [.., Token::Word(word)] => KEYWORDS.contains(&word.as_str()),
+        // Behind the condition of a statement, or a value in parentheses.
+        [.., Token::Sign(')')] => begins_statement(before),
+        [.., Token::Text(_) | Token::Pattern | Token::Sign(']' | '$')] => false,
         _ => true,
     }
 }
 
+/// Whether the parentheses that end here hold the condition of a statement.
+fn begins_statement(tokens: &[Token]) -> bool {
+    let mut depth = 0;
+    let open = tokens.iter().rposition(|token| {
+        depth += match token {
+            Token::Sign(')') => 1,
+            Token::Sign('(') => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    let before = open.and_then(|open| tokens.get(open.checked_sub(1)?));
+    matches!(before, Some(Token::Word(word)) if matches!(word.as_str(), "if" | "while" | "for" | "switch"))
+}
+
+#[derive(PartialEq)]
 enum Token {
     Word(String),
     Text(String),
     Sign(char),
     Pattern,
+    /// A slash, or brackets, that the implementations read in different ways: nothing behind it is read.
+    Unclear,
 }
 
-fn tokens(text: &str) -> Option<Vec<Token>> {
+type Characters<'t> = std::iter::Peekable<std::str::CharIndices<'t>>;
+
+/// Goes past a pattern; whether its end is clear, and nothing where it has none.
+fn pattern(chars: &mut Characters<'_>, in_brackets: bool) -> Option<bool> {
+    let mut bracket = false;
+    loop {
+        match chars.next()?.1 {
+            '\\' => drop(chars.next()?),
+            '/' if !(bracket && in_brackets) => return Some(true),
+            '\n' => return None,
+            '[' if bracket && matches!(chars.peek(), Some((_, ':' | '.' | '='))) => {
+                // A class in brackets: `[:alpha:]`.
+                chars.next_if(|(_, char)| *char == ':');
+                while chars.next_if(|(_, char)| char.is_ascii_alphabetic()).is_some() {}
+                if (chars.next()?.1, chars.next()?.1) != (':', ']') {
+                    return Some(false);
+                }
+            }
+            '[' if !bracket => {
+                bracket = true;
+                chars.next_if(|(_, char)| *char == '^');
+                if matches!(chars.peek(), Some((_, ']'))) {
+                    return Some(false);
+                }
+            }
+            ']' => bracket = false,
+            _ => {}
+        }
+    }
+}
+
+fn tokens(text: &str, in_brackets: bool) -> Option<Vec<Token>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut chars = text.char_indices().peekable();
     while let Some((at, char)) = chars.next() {
@@ -125,19 +191,20 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
                 tokens.push(if string.contains('\\') { Token::Pattern } else { Token::Text(string) });
             }
             // A slash divides behind a value, and begins a pattern elsewhere.
-            '/' if begins_pattern(tokens.last()) => {
-                let mut bracket = false;
-                loop {
-                    match chars.next()?.1 {
-                        '\\' => drop(chars.next()?),
-                        '[' => bracket = true,
-                        ']' => bracket = false,
-                        '/' if !bracket => break,
-                        '\n' => return None,
-                        _ => {}
-                    }
+            '/' if matches!(
+                tokens.as_slice(),
+                [.., Token::Sign('+'), Token::Sign('+')] | [.., Token::Sign('-'), Token::Sign('-')]
+            ) =>
+            {
+                tokens.push(Token::Unclear);
+                return Some(tokens);
+            }
+            '/' if begins_pattern(&tokens) => {
+                let is_clear = pattern(&mut chars, in_brackets)?;
+                tokens.push(if is_clear { Token::Pattern } else { Token::Unclear });
+                if !is_clear {
+                    return Some(tokens);
                 }
-                tokens.push(Token::Pattern);
             }
             '|' if chars.next_if(|(_, char)| *char == '|').is_some() => tokens.push(Token::Sign('o')),
             '\\' => {

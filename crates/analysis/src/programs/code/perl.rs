@@ -15,9 +15,8 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let backup = call.parsed.values("-i").next().cloned();
     for file in call.parsed.operands.clone() {
         // The name of a file may also be a command: `rm x|`.
-        let is_name = |text: &str| {
-            !text.contains('|') && !text.starts_with(['<', '>', '+', '&', ' ']) && !text.ends_with([' ', '\t', '\n'])
-        };
+        let is_name =
+            |text: &str| !text.contains('|') && !text.starts_with(['<', '>', '+', '&']) && text.trim() == text;
         let Some(text) = file.text().filter(|text| is_name(text)).map(str::to_owned) else {
             let reason = format!("{} may be a command for perl", file.shown);
             return call.interpreter.unsure_program(Aspects::ALL, reason);

@@ -61,7 +61,7 @@ fn classify(text: &str) -> Option<Verb> {
         ["INSERT", "UPDATE", "CREATE", "ALTER", "REPLACE", "MERGE", "GRANT", "REVOKE", "COMMENT", "RENAME"];
     const DELETES: [&str; 3] = ["DELETE", "DROP", "TRUNCATE"];
     /// Words that a statement which only reads does not have: they write, load or run something.
-    const ODD: [&str; 34] = [
+    const ODD: [&str; 38] = [
         "INTO",
         "OUTFILE",
         "DUMPFILE",
@@ -96,6 +96,10 @@ fn classify(text: &str) -> Option<Verb> {
         "READ_PARQUET",
         "READ_JSON",
         "EDIT",
+        "VIRTUAL",
+        "OPTIMIZE",
+        "INCREMENTAL_VACUUM",
+        "WAL_CHECKPOINT",
     ];
     let plain = without_quotes(text)?;
     let mut strongest = None;
@@ -127,7 +131,10 @@ fn classify(text: &str) -> Option<Verb> {
         if words.iter().any(|word| ODD_BEGINNINGS.iter().any(|odd| word.starts_with(odd))) {
             return None;
         }
-        if statement.starts_with(['.', '\\', '!']) || has(&ODD[..]) && !WRITES.contains(&first) {
+        /// Words that belong to statements which write.
+        const OF_WRITES: [&str; 3] = ["INTO", "SET", "DO"];
+        let is_odd = |word: &str| ODD.contains(&word) && !(WRITES.contains(&first) && OF_WRITES.contains(&word));
+        if statement.starts_with(['.', '\\', '!']) || words.iter().any(|word| is_odd(word)) {
             return None;
         }
         // A pragma with a value, and anything that analyses by running, writes.
