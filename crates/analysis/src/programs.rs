@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 pub(crate) mod call;
 mod code;
 pub(crate) mod credentials;
+mod local_options;
 pub mod spec;
 
 use std::collections::HashMap;

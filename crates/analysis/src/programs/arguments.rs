@@ -1,5 +1,6 @@
 //! The words of a call, taken apart by the program's options. Only what the program's file lists is understood.
 
+use super::local_options::names_local;
 use super::spec::{Body, Case, Condition, Operand, OptionSpec, Program, Role, SubCommand, Syntax};
 use crate::star_pattern::matches_star;
 use crate::value::Argument;
@@ -144,7 +145,7 @@ impl<'p> Reader<'p, '_> {
             } else if text == "--" {
                 self.ended = true;
                 self.parsed.dashes = Some(self.parsed.operands.len());
-            } else if text == "-" || !(text.starts_with('-') || (text.starts_with('+') && self.exact(text).is_some())) {
+            } else if text == "-" || !(text.starts_with('-') || self.plus_option(text).is_some()) {
                 self.operand(word);
             } else {
                 self.option(text);
@@ -173,7 +174,17 @@ impl<'p> Reader<'p, '_> {
         self.specs().find(|spec| spec.names.iter().any(|known| known == name))
     }
 
+    /// An option that begins with a plus: `+x`, or a number.
+    fn plus_option(&self, text: &str) -> Option<&'p OptionSpec> {
+        let name = text.strip_prefix('+')?;
+        let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        self.exact(text).or_else(|| self.exact("+#").filter(|_| is_number))
+    }
+
     fn option(&mut self, text: &str) {
+        if let Some(spec) = self.plus_option(text) {
+            return self.take(spec, None);
+        }
         if self.program.syntax == Syntax::Single {
             return self.single(text);
         }
@@ -198,6 +209,10 @@ impl<'p> Reader<'p, '_> {
                 // Those clients shorten options, and their files are named by options that are listed.
                 Some(spec) if spec.file_value && self.acts(|known| known.starts_with(name)) => {
                     self.parsed.problems.push(format!("{name} may be short for an option of {}", self.name));
+                }
+                Some(spec) if self.program.is_client() && names_local(name, spec.file_value) => {
+                    let reason = format!("{name} of {} may name a file, an address or a program", self.name);
+                    self.parsed.problems.push(reason);
                 }
                 Some(spec) => self.parsed.give(spec, Vec::new()),
                 // No option is named by a sign: it is refused, or a word like others (`grep '-->' f`).
@@ -286,9 +301,11 @@ impl<'p> Reader<'p, '_> {
             let rest = &letters[letter.len_utf8()..];
             letters = rest;
             let Some(spec) = self.exact(&format!("-{letter}")) else {
+                // Most clients that know these letters take them for a file or a directory.
+                let is_local = self.program.is_client() && "fFOCK".contains(letter);
                 let goes_on = |known: &str| known.len() == 2 && known.ends_with(|char| rest.contains(char));
                 match self.exact("-*") {
-                    Some(_) if self.acts(goes_on) => self.unknown(&format!("-{letter}")),
+                    Some(_) if is_local || self.acts(goes_on) => self.unknown(&format!("-{letter}")),
                     Some(spec) => self.parsed.give(spec, Vec::new()),
                     None => self.unknown(&format!("-{letter}")),
                 }
