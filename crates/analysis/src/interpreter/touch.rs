@@ -48,8 +48,8 @@ impl Interpreter<'_> {
             return self.unsure(access, "the directory is not known");
         };
         self.touch_path(access, &path, depth);
-        // A slash behind a link means what the link leads to.
-        if text.ends_with('/') || text.ends_with("/.") {
+        // A slash behind a link means what the link leads to, and so does a directory that was reached by it.
+        if text.ends_with('/') || matches!(text.rsplit('/').next(), Some("." | "..")) {
             let target = paths::physical(self.environment.disk, &path);
             if target != paths::normalized(&path) {
                 self.touch_path(access, &target, depth);
@@ -81,8 +81,11 @@ impl Interpreter<'_> {
         if !self.pay(UNITS_PER_PATH + path.as_os_str().len() + UNITS_PER_STEP * self.links.len()) {
             return;
         }
-        let depth = if self.tree_depth { Depth::Tree } else { depth };
         let written = paths::normalized(path);
+        if access == Access::Write && depth == Depth::Tree && self.fills_trees && self.may_lead_out(&written) {
+            self.unsure(access, "links in the directory lead out of it");
+        }
+        let depth = if self.tree_depth { Depth::Tree } else { depth };
         // What is found in a tree may be a link that is read or written through.
         if self.tree_depth && self.tree_links && access != Access::Delete && self.may_hold_links(&written) {
             self.unsure(access, "links in a tree are followed");
@@ -145,6 +148,17 @@ impl Interpreter<'_> {
 
     /// Whether a tree holds links, or more than can be looked at.
     pub(crate) fn may_hold_links(&mut self, directory: &Path) -> bool {
+        self.may_hold_link(directory, |_| true)
+    }
+
+    /// Whether a tree holds links that lead out of it, or more than can be looked at.
+    fn may_lead_out(&mut self, directory: &Path) -> bool {
+        let disk = self.environment.disk;
+        let real = paths::physical(disk, directory);
+        self.may_hold_link(directory, |link| !paths::physical(disk, link).starts_with(&real))
+    }
+
+    fn may_hold_link(&mut self, directory: &Path, counts: impl Fn(&Path) -> bool) -> bool {
         const MAX_ENTRIES: usize = 256;
         let disk = self.environment.disk;
         let mut waiting: Vec<PathBuf> = vec![paths::physical(disk, directory)];
@@ -161,7 +175,7 @@ impl Interpreter<'_> {
             for name in names {
                 let path = directory.join(name);
                 match disk.kind(&path) {
-                    Some(FileKind::Link) => return true,
+                    Some(FileKind::Link) if counts(&path) => return true,
                     Some(FileKind::Directory) => waiting.push(path),
                     _ => {}
                 }

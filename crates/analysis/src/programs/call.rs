@@ -383,7 +383,7 @@ impl<'c, 'a> Call<'c, 'a> {
 
     /// Whether links in a tree that is read are followed.
     fn follows(&self, access: Access, depth: Depth) -> bool {
-        (access, depth) == (Access::Read, Depth::Tree) && self.parsed.has("--dereference-recursive")
+        (access, depth) == (Access::Read, Depth::Tree) && self.parsed.is_set("linked")
     }
 
     /// What links in a tree lead to is read too.

@@ -2,6 +2,7 @@
 //!
 //! `tar` reads and writes by its mode. Old-style options stand without a dash, with their values behind them.
 
+use crate::observer::Aspects;
 use crate::paths;
 use crate::programs::arguments;
 use crate::programs::call::Call;
@@ -37,13 +38,13 @@ pub(super) fn tar(call: &mut Call<'_, '_>) {
         .into_iter()
         .filter(|mode| call.parsed.is_set(mode))
         .collect();
+    if call.parsed.has("-h") {
+        call.interpreter.unsure(Aspects::of(&[Aspect::Reads, Aspect::Writes, Aspect::Deletes]), "tar follows links");
+    }
     match modes.as_slice() {
         ["create" | "append"] => {
             archive.iter().for_each(|file| call.interpreter.touch(Access::Write, file, Depth::Itself, &base));
             operands.iter().for_each(|file| call.touch(Access::Read, file, Depth::Tree));
-            if call.parsed.has("-h") {
-                call.interpreter.unsure(Aspect::Reads, "tar follows links");
-            }
             if call.parsed.is_set("remove") {
                 operands.iter().for_each(|file| call.touch(Access::Delete, file, Depth::Tree));
             }
@@ -155,7 +156,7 @@ pub(super) fn followed_tree(call: &mut Call<'_, '_>, word: &Argument) {
         return call.read_dash(Depth::Tree);
     }
     call.touch(Access::Read, word, Depth::Tree);
-    let stays = call.parsed.has("--no-dereference") || call.parsed.has("--symlinks");
+    let stays = ["--no-dereference", "--symlinks", "--no-follow-symlinks"].iter().any(|name| call.parsed.has(name));
     if let Some(path) = word.text().and_then(|text| call.state.path(text)).filter(|_| !stays) {
         call.follow_links(&path);
     }
