@@ -32,12 +32,9 @@ pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixtu
 /// Whether a file is read only because it is changed: the old archive, the file that a patch is applied to.
 fn is_part_of_change(told: &Effects, event: &Event, events: &[Event], fixture: &Fixture) -> bool {
     let changes = |other: &Event| other.pid == event.pid && other.path == event.path && other.kind != EventKind::Read;
-    // lz4 looks whether its target is there.
-    let is_looked_at =
-        event.program.ends_with("lz4") && (told.may_hold_more(Aspect::Writes) || covers(&told.writes, event));
     // git compares a file of the work tree with what it puts there.
     let is_compared = is_git(event) && fixture.files.contains(&event.path) && covers(&told.writes, event);
-    event.kind == EventKind::Read && (events.iter().any(changes) || is_looked_at || is_compared)
+    event.kind == EventKind::Read && (events.iter().any(changes) || is_compared)
 }
 
 /// The list that an event should be in and is not.
