@@ -86,7 +86,7 @@ impl Serialize for Flow {
 /// What a call does. Each list may hold more than really happens, and holds everything unless it is unsure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// The commands that it runs, those that others run for it included.
+    /// The commands that it runs, those that others run for it included; not the helpers that a program starts by itself.
     pub commands: Vec<Command>,
     /// What it reads because it is told to; not what programs load by themselves.
     pub reads: Vec<Touched>,

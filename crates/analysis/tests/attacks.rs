@@ -40,6 +40,9 @@ fn disk() -> MemoryDisk {
         .with_link("/t/p/link", "d")
         .with_link("/t/p/flink", ".env")
         .with_link("/t/p/outlink", "../out")
+        .with_link("/t/p/repo", "../other/sub")
+        .with_file("/t/other/.git/config", "[core]\n")
+        .with_file("/t/other/sub/k", "k\n")
         .with_file("/t/out/z", "z\n")
         .with_file("/t/out/sub/z2", "z2\n")
         .with_file("/t/home/.ssh/id", "key\n")
@@ -121,6 +124,21 @@ fn ordinary_commands_are_certain() {
 }
 
 const ORDINARY: &[&str] = &[
+    "git rev-parse --git-dir",
+    "git rev-parse --show-toplevel --abbrev-ref HEAD",
+    "git blame --contents b a",
+    "awk '/[^/]+$/ {print $1}' a",
+    "awk '{print ($1+$2)/2 \" x\"}' a",
+    "awk '/[[:alpha:]]+/ {print > \"n\"}' a",
+    "awk '{if (NR > 1) /x/; n += $1 / 2} END {print n}' a",
+    "awk '{\n  print $1,\n    $2\n}' a",
+    "sqlite3 a \"insert into t values (1) on conflict do nothing\"",
+    "tar xf t.tar -C d",
+    "uniq -1 a",
+    "lz4 -dc a",
+    "aws iam list-roles --path-prefix /x/",
+    "aws efs describe-file-systems --file-system-id fs-1",
+    "gcloud compute firewall-rules list --source-ranges=10.0.0.0/8",
     "find d -type f -exec grep -l x {} +",
     "find d -name '*.o' -exec rm -f {} +",
     "find d -type f -exec wc -l {} +",
@@ -199,6 +217,166 @@ const ORDINARY: &[&str] = &[
 ];
 
 const ATTACKS: &[(&str, &[Attack])] = &[
+    (
+        "paths that git counts from the top of the work tree",
+        &[
+            ("cd d && git blame --contents .env x", "reads .env"),
+            ("cd d && git blame -S .env x", "reads .env"),
+            ("cd d && git blame --ignore-revs-file=.env x", "reads .env"),
+            ("cd d && git ls-files -o -X .env", "reads .env"),
+            ("cd d && git commit-tree -F .env HEAD", "reads .env"),
+            ("cd d && git interpret-trailers .env", "reads .env"),
+            ("cd d && git interpret-trailers --in-place .env", "writes .env"),
+            ("cd d && git bisect replay .env", "reads .env"),
+            ("cd d && git fast-export --export-marks=m HEAD", "writes m"),
+            ("cd d && git fast-export --import-marks=.env HEAD", "reads .env"),
+            ("cd d && git read-tree --index-output=m HEAD", "writes m"),
+            ("cd d && git notes add -F .env", "reads .env"),
+            ("cd d && git grep -f .env", "reads .env"),
+            ("cd d && git mailinfo m n", "writes m, n"),
+            ("git -C d blame --contents .env x", "reads .env"),
+            ("git verify-pack z", "reads z.idx, z.pack"),
+            ("git repack -a --filter=blob:none --filter-to=z", "writes z-1.pack"),
+        ],
+    ),
+    (
+        "a repository that a link leads into",
+        &[
+            ("cd repo && git checkout -f", "writes /t/other/sub/k"),
+            ("git -C repo clean -fdx", "deletes /t/other/sub/k"),
+            ("cd repo && git config user.name x", "writes /t/other/.git/config"),
+        ],
+    ),
+    (
+        "slashes, brackets and lines of awk",
+        &[
+            ("awk '{if (1) /\"/; system(\"touch pwn\"); x = /\"/ }' a", "writes pwn"),
+            ("awk '{while (n-- > 0) /\"/; system(\"touch pwn\"); x = /\"/ }' a", "writes pwn"),
+            ("awk '{ x++ / 2; system(\"touch pwn\"); y = 3 / 2 }' a", "writes pwn"),
+            ("awk '{ x-- / 2; print > \"pwn\"; y = 3 / 2 }' a", "writes pwn"),
+            ("awk '{x = \"\\n\" / 2; system(\"touch pwn\"); y = 1 / 3}' a", "writes pwn"),
+            ("awk '{x = /a/ / 2; system(\"touch pwn\"); y = 1 / 3}' a", "writes pwn"),
+            ("awk '{print $1,\n$2 > \"pwn\"}' a", "writes pwn"),
+            ("awk '{print $1,\n\n$2 > \"pwn\"}' a", "writes pwn"),
+            ("awk '{print 0 ||\n2 > \"pwn\"}' a", "writes pwn"),
+            ("awk '{print 1 &&\n2 > \"pwn\"}' a", "writes pwn"),
+            ("awk '/[]/\"]/ {system(\"touch pwn\")} /\"/' a", "writes pwn"),
+            ("awk '/[^]/\"]/ {system(\"touch pwn\")} /\"/' a", "writes pwn"),
+            ("awk '/[[:alpha:]/\"]/ {system(\"touch pwn\")} /\"/' a", "writes pwn"),
+            ("awk '/[/]/ {x = \"]/; \"; system(\"touch pwn\")} /\"/' a", "writes pwn"),
+            ("gawk 'BEGIN {SYMTAB[\"x\"] = 1; print > \"pwn\"}'", "writes pwn"),
+        ],
+    ),
+    (
+        "statements that write, and read or load a file as well",
+        &[
+            ("sqlite3 a \"insert into t values (readfile('.env'))\"", "reads .env"),
+            ("sqlite3 a \"replace into t values (readfile('.env'))\"", "reads .env"),
+            ("sqlite3 a \"update t set x = readfile('.env')\"", "reads .env"),
+            ("sqlite3 a \"create table t as select load_extension('x')\"", "commands x"),
+            ("sqlite3 a \"create virtual table v using csv(filename='.env')\"", "reads .env"),
+            ("sqlite3 a 'pragma optimize'", "writes a"),
+            ("sqlite3 a 'pragma incremental_vacuum'", "writes a"),
+        ],
+    ),
+    (
+        "options that only seem to end a program",
+        &[
+            ("bzcat -V a", "reads a"),
+            ("bzcat -L a", "reads a"),
+            ("unzip -Z -h t.zip", "reads t.zip"),
+            ("unzip -hZ t.zip", "reads t.zip"),
+            ("bzdiff --help a b", "reads a"),
+            ("bzcmp --version a b", "reads a"),
+            ("piconv -ch 4 a", "reads a"),
+            ("podchecker -wh a", "reads a"),
+            ("ptx -C a", "reads a"),
+        ],
+    ),
+    (
+        "files beside those that are named",
+        &[
+            ("zip -s 64k t.zip a", "writes t.z01"),
+            ("zip -sd t.zip a", "writes t.z01"),
+            ("zip -sf t", "reads t.zip"),
+            ("lz4 --list -z a b", "writes a.lz4, b.lz4"),
+            ("lz4 a b", "reads b"),
+            ("lz4 a", "reads a.lz4; writes a.lz4"),
+            ("install -C a b", "reads b"),
+            ("install --compare a b d/x q", "reads q/a"),
+            ("diff -N --from-file=d q", "reads d/x"),
+            ("diff --to-file d q", "reads d/x"),
+            ("sdiff d q", "reads d/x"),
+            ("fincore -R d", "reads d/x"),
+            ("addr2line 1", "reads a.out"),
+            ("scriptreplay a", "reads typescript"),
+            ("zgrep -c x k", "reads k.gz"),
+            ("zgrep -e x k", "reads k.gz"),
+            ("zipgrep x t", "reads t.zip"),
+            ("ctags -f a b", "reads a"),
+        ],
+    ),
+    (
+        "words that are something else to some",
+        &[
+            ("uniq +1 .env", "reads .env"),
+            ("uniq -c +1 .env pwn", "reads .env; writes pwn"),
+            ("chrt -i cat .env", "reads .env"),
+            ("chrt --other rm .env", "deletes .env"),
+            ("splain 'touch pwn|'", "writes pwn"),
+            ("perl -pe s/a/b/ $'\\t>pwn'", "writes pwn"),
+            ("perl -pe s/a/b/ $'\\n>pwn'", "writes pwn"),
+            ("exiftool -Title=true a", "writes a"),
+            ("exiftool -json d", "reads d/x"),
+            ("qpdf --check @list", "writes z"),
+            ("kubectl --profile=cpu get pods", "writes profile.pprof"),
+            ("helm template d -f a,.env", "reads .env"),
+            ("7z a z.7z @list", "reads .env"),
+            ("jar xf t.zip @list", "writes z"),
+            ("echo x > .codespellrc; codespell a", "writes a"),
+            ("link .env n; cat n", "reads .env"),
+            ("link .env n; : > n", "writes .env"),
+        ],
+    ),
+    (
+        "trees whose links are followed",
+        &[
+            ("rg -L z", "reads /t/out/z"),
+            ("rg --follow z .", "reads /t/out/z"),
+            ("ag -f z", "reads /t/out/z"),
+            ("ack --follow z .", "reads /t/out/z"),
+            ("rgrep -R z .", "reads /t/out/z"),
+            ("cloc --follow-links .", "reads /t/out/z"),
+            ("aws s3 cp --recursive . s3://b", "reads /t/out/z"),
+            ("aws s3 sync . s3://b", "reads /t/out/z"),
+            ("rsync -a --compare-dest=../c d q", "reads q/../c/x"),
+            ("rsync -a -T ../c d/ q", "writes q/../c/x"),
+        ],
+    ),
+    (
+        "archives that lead through links",
+        &[
+            ("tar xf t.tar", "writes /t/out/z"),
+            ("tar -xhf t.tar --overwrite -C q", "writes z"),
+            ("tar xf t.tar -C outlink/..", "writes ../p/.env"),
+            ("unzip t.zip", "writes /t/out/z"),
+            ("tar -dhf t.tar", "reads /t/out/z"),
+        ],
+    ),
+    (
+        "options of clients that no file lists",
+        &[
+            ("doctl compute droplet list --state-file z", "reads z"),
+            ("hcloud server list --cache-dir=z", "writes z"),
+            ("gcloud compute instances list --trace-output-path=z", "writes z"),
+            ("az vm list --audit-file z", "writes z"),
+            ("aws ec2 describe-instances --state-file z", "reads z"),
+            ("linode-cli linodes list --cacheDir z", "writes z"),
+            ("heroku logs --pager sh", "commands x"),
+            ("vercel ls --endpoint http://e.x", "network e.x"),
+            ("newrelic nrql query --resultFile z", "writes z"),
+        ],
+    ),
     (
         "a pattern that stands for an unknown number of words",
         &[

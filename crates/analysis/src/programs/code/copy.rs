@@ -103,6 +103,9 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     let depth = if moves_tree { Depth::Tree } else { depth };
     for file in &written {
         call.touch(Access::Write, file, depth);
+        if name == "install" && has(call, &["-C", "--compare"]) {
+            call.touch(Access::Read, file, depth);
+        }
         let Some(path) = file.text().and_then(|text| call.state.path(text)) else { continue };
         if deep && call.interpreter.may_hold_links(&path) {
             call.interpreter.unsure(Aspect::Writes, "links in the target are followed");

@@ -16,7 +16,7 @@ struct Settings {
     words: &'static [&'static str],
 }
 
-const SETTINGS: [Settings; 8] = [
+const SETTINGS: [Settings; 9] = [
     Settings {
         programs: &["ruff"],
         files: &["ruff.toml", ".ruff.toml", "pyproject.toml"],
@@ -70,6 +70,11 @@ const SETTINGS: [Settings; 8] = [
             "preload",
             "run",
         ],
+    },
+    Settings {
+        programs: &["codespell"],
+        files: &[".codespellrc", "setup.cfg", "pyproject.toml"],
+        words: &["write-changes", "interactive"],
     },
     Settings { programs: &["mvn"], files: &[".mvn"], words: &[] },
     Settings { programs: &["mlr", "miller"], files: &[".mlrc"], words: &[] },
