@@ -20,7 +20,7 @@ use crate::checkpoint::{ConversationMark, TurnStart};
 use crate::commands::CommandInvocation;
 use crate::compress::{self, CompressionTrigger};
 use crate::context::PromptMentions;
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentNotice, TurnEnd, TurnEvent};
 use crate::scope::TurnScope;
 use crate::services::{DeclarationCache, Services};
 use crate::transcript::{Transcript, TranscriptEntry, TranscriptError};
@@ -162,7 +162,7 @@ impl Agent {
             Ok(prompt) => self.start_turn(&prompt, PromptDraft::Typed(PromptMentions::default()), cancel).await,
             Err(error) => {
                 let end = TurnEnd::failed(format!("MCP server {server} did not return the prompt {name}: {error}"));
-                self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+                self.services.events.send(TurnEvent::Finished(end.clone()));
                 end
             }
         }
@@ -180,7 +180,7 @@ impl Agent {
             Ok(invoked) => self.start_turn(&invoked.preview_text(), PromptDraft::Command(invoked), cancel).await,
             Err(error) => {
                 let end = turn_end_from_error(error);
-                self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+                self.services.events.send(TurnEvent::Finished(end.clone()));
                 end
             }
         }
@@ -217,7 +217,7 @@ impl Agent {
 
     async fn run_turn_in_scope(&mut self, prompt: &str, draft: PromptDraft<'_>, scope: &TurnScope) -> TurnEnd {
         let prompt_id = scope.prompt_id();
-        self.services.events.send(AgentEvent::PromptReceived { prompt: prompt.to_owned(), prompt_id });
+        self.services.events.send(TurnEvent::Received { prompt: prompt.to_owned(), prompt_id });
         let span = tracing::info_span!("turn", id = scope.turn_id.as_deref());
         let end = self.answer_with_retries(prompt, draft, scope).instrument(span.clone()).await;
         self.strip_turn_context();
@@ -228,7 +228,7 @@ impl Agent {
         span.in_scope(|| {
             tracing::debug!(end = end.kind().unwrap_or("answered"), why = end.message(), "the turn is over")
         });
-        self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+        self.services.events.send(TurnEvent::Finished(end.clone()));
         end
     }
 
@@ -254,12 +254,12 @@ impl Agent {
                 AnswerDisposition::Retry(_) if attempt >= limit => {
                     let times = attempt + 1;
                     let text = format!("hooks rejected the answer {times} times in a row; the last answer is kept");
-                    self.services.events.send(AgentEvent::Warning(text));
+                    self.services.events.send(AgentNotice::Warning(text));
                     return TurnEnd::Answered;
                 }
                 AnswerDisposition::Retry(reason) => {
                     attempt += 1;
-                    self.services.events.send(AgentEvent::AgentRetry { reason: reason.clone(), attempt });
+                    self.services.events.send(TurnEvent::Retried { reason: reason.clone(), attempt });
                     // The hook's reason is used as it is: mentions in it are not resolved.
                     draft = PromptDraft::Typed(PromptMentions::default());
                     current = reason;
@@ -288,7 +288,7 @@ impl Agent {
         }
         if round == AttemptKind::First {
             let (prompt, prompt_id) = (prompt.to_owned(), scope.prompt_id());
-            self.services.events.send(AgentEvent::PromptStarted { prompt, prompt_id });
+            self.services.events.send(TurnEvent::Started { prompt, prompt_id });
         }
         if round == AttemptKind::First && scope.agent.is_none() {
             self.begin_checkpoint(prompt);
@@ -311,7 +311,7 @@ impl Agent {
         let conversation = self.transcript.end_offset().map(|end| (self.transcript.path(), end));
         let session = self.services.hooks.session().id.clone();
         let problem = self.services.checkpoints.begin_turn(&TurnStart { session, prompt, conversation });
-        problem.into_iter().for_each(|problem| self.services.events.send(AgentEvent::Warning(problem)));
+        problem.into_iter().for_each(|problem| self.services.events.send(AgentNotice::Warning(problem)));
     }
 
     /// Returns the current position in the transcript, if there is one.
@@ -343,7 +343,7 @@ impl Agent {
         if clear {
             self.reset_history();
             self.append_entry(&TranscriptEntry::ClearContext);
-            self.services.events.send(AgentEvent::Note("a hook emptied the model's memory".to_owned()));
+            self.services.events.send(AgentNotice::Note("a hook emptied the model's memory".to_owned()));
         }
         if scope.is_cancelled() { AnswerDisposition::End(TurnEnd::Cancelled) } else { next }
     }
@@ -387,7 +387,7 @@ impl Agent {
     fn warn_if_unwritten(&self, written: Result<(), TranscriptError>) {
         if let Err(error) = written {
             tracing::warn!("the transcript could not be written: {error}");
-            self.services.events.send(AgentEvent::Warning(format!("the transcript could not be written: {error}")));
+            self.services.events.send(AgentNotice::Warning(format!("the transcript could not be written: {error}")));
         }
     }
 }

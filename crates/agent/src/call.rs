@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::checkpoint::{CallTargets, MutatingCall};
-use crate::event::{AgentEvent, CallDecision, CallNumber, ToolStart};
+use crate::event::{AgentNotice, CallDecision, CallNumber, ToolEvent, ToolStart};
 use crate::panics::run_tool_catching_panics;
 use crate::protect::report_changes;
 use crate::scope::TurnScope;
@@ -69,7 +69,7 @@ pub(crate) fn redact_values(mut args: Map<String, Value>) -> Map<String, Value> 
 /// Reports that the model requested a tool call.
 pub(crate) fn announce_request(services: &Services, call_id: &str, name: &str, args: Map<String, Value>) {
     let (call_id, name) = (call_id.to_owned(), name.to_owned());
-    services.events.send(AgentEvent::ToolRequested { call_id, name, args });
+    services.events.send(ToolEvent::Requested { call_id, name, args });
 }
 
 /// Whether the turn continues after a call.
@@ -296,7 +296,7 @@ impl<'a> ToolInvocation<'a> {
         tracing::debug!(rewritten = ?self.rewritten_args, "the tool runs");
         tracing::trace!(%args, "its arguments");
         self.send_visible(|name| {
-            AgentEvent::ToolStarted(ToolStart {
+            ToolEvent::Started(ToolStart {
                 call_id: self.id.clone(),
                 name,
                 kind: tool.kind(),
@@ -320,7 +320,7 @@ impl<'a> ToolInvocation<'a> {
         if is_shown {
             let (events, call_id) = (self.services.events.clone(), self.id.clone());
             context.output = OutputSink::new(move |text| {
-                events.send(AgentEvent::ToolOutput { call_id: call_id.clone(), text: text.to_owned() });
+                events.send(ToolEvent::Output { call_id: call_id.clone(), text: text.to_owned() });
             });
         }
         // Changes by the user's own command are not attributed to the agent.
@@ -386,11 +386,11 @@ impl<'a> ToolInvocation<'a> {
     }
 
     fn warn(&self, problem: Option<String>) {
-        problem.into_iter().for_each(|problem| self.services.events.send(AgentEvent::Warning(problem)));
+        problem.into_iter().for_each(|problem| self.services.events.send(AgentNotice::Warning(problem)));
     }
 
     /// Sends an event about the call, unless it is hidden, under the name that the front end shows.
-    fn send_visible(&self, event: impl FnOnce(String) -> AgentEvent) {
+    fn send_visible(&self, event: impl FnOnce(String) -> ToolEvent) {
         match &self.visibility {
             Visibility::Normal => self.services.events.send(event(self.name.clone())),
             Visibility::Renamed(name) => self.services.events.send(event((*name).to_owned())),

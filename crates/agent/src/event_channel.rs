@@ -5,14 +5,16 @@
 //! waits. The events are defined in `event.rs`.
 
 use std::collections::{HashMap, VecDeque};
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hookwright_hooks::SubAgent;
+use hookwright_model::estimate_tokens;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::AgentEvent;
+use crate::event::{AgentEvent, HookEvent, ModelEvent, QuestionEvent, ToolEvent};
 use crate::question::{Answer, Question, QuestionId, QuestionSubject};
 
 /// From this number of unread events on, producers that wait for capacity are held up.
@@ -66,7 +68,8 @@ enum Empty {
 
 #[derive(Debug, Default)]
 struct EventQueueState {
-    events: VecDeque<AgentEvent>,
+    events: VecDeque<QueuedEvent>,
+    /// The sum of the events' bytes.
     bytes: usize,
     /// Whether the channel was closed by its senders.
     is_closed: bool,
@@ -78,6 +81,13 @@ struct EventQueueState {
     last_question: u64,
     /// The questions that wait for an answer. They are dismissed when the channel closes or its reader is dropped.
     open_questions: HashMap<QuestionId, oneshot::Sender<Answer>>,
+}
+
+/// An event with its estimated size in memory.
+#[derive(Debug)]
+struct QueuedEvent {
+    event: AgentEvent,
+    bytes: usize,
 }
 
 /// A question that waits for its answer; dropping it withdraws the question.
@@ -92,7 +102,7 @@ impl Drop for OpenQuestion {
         let mut state = self.queue.lock();
         state.open_questions.remove(&self.id);
         if !state.reader_gone && !state.is_closed {
-            state.push(AgentEvent::QuestionClosed(self.id));
+            state.push(QuestionEvent::Closed(self.id).into());
             self.queue.wake_reader(state);
         }
     }
@@ -128,8 +138,8 @@ impl EventSender {
     /// Sends an event to the front end; without a reader the event is dropped.
     ///
     /// It never waits: callers that produce many events use [`EventSender::wait_for_capacity`].
-    pub fn send(&self, event: AgentEvent) {
-        let Some(event) = self.tag_subagent(event) else { return };
+    pub fn send(&self, event: impl Into<AgentEvent>) {
+        let Some(event) = self.tag_subagent(event.into()) else { return };
         let queue = &self.closer.0;
         let mut state = queue.lock();
         if state.reader_gone || state.is_closed {
@@ -149,14 +159,8 @@ impl EventSender {
     fn tag_subagent(&self, event: AgentEvent) -> Option<AgentEvent> {
         let Some((agent, call_id)) = &self.subagent else { return Some(event) };
         match event {
-            AgentEvent::ToolOutput { .. } => None,
-            AgentEvent::QuestionAsked(_)
-            | AgentEvent::QuestionClosed(_)
-            | AgentEvent::HookStarted { .. }
-            | AgentEvent::HookFinished { .. }
-            | AgentEvent::VerdictReached(_)
-            | AgentEvent::HookMessage { .. }
-            | AgentEvent::HookWarning { .. } => Some(event),
+            AgentEvent::Tool(ToolEvent::Output { .. }) => None,
+            AgentEvent::Question(_) | AgentEvent::Hook(_) => Some(event),
             event => {
                 let (agent, call_id) = (agent.clone(), call_id.clone());
                 Some(AgentEvent::SubAgent { agent, call_id, event: Box::new(event) })
@@ -182,7 +186,7 @@ impl EventSender {
         let id = QuestionId(state.last_question);
         let (reply, answer) = oneshot::channel();
         state.open_questions.insert(id, reply);
-        state.push(AgentEvent::QuestionAsked(Question { id, subject }));
+        state.push(QuestionEvent::Asked(Question { id, subject }).into());
         queue.wake_reader(state);
         Some(OpenQuestion { id, answer, queue: queue.clone() })
     }
@@ -282,7 +286,7 @@ impl EventStream {
         };
         drop(state);
         self.queue.space_freed.notify_waiters();
-        self.has_read_text |= matches!(event, Some(AgentEvent::Text(_)));
+        self.has_read_text |= matches!(event, Some(AgentEvent::Model(ModelEvent::Text(_))));
         event
     }
 }
@@ -351,59 +355,75 @@ impl EventQueueState {
 
     /// Returns whether the event is more of the text that the reader thread waits to coalesce.
     fn is_coalescing_text(&self, event: &AgentEvent) -> bool {
-        self.reader_thread == ReaderThread::Coalescing && matches!(event, AgentEvent::Text(_))
+        self.reader_thread == ReaderThread::Coalescing && matches!(event, AgentEvent::Model(ModelEvent::Text(_)))
     }
 
     fn push(&mut self, event: AgentEvent) {
-        let weight = event_bytes(&event);
         let can_wait = self.is_coalesced;
         // The hook events of a piece of text stand between it and the piece before.
         let is_between = |event: &AgentEvent| {
-            let is_hooks = matches!(
+            let is_silent_hook = matches!(
                 event,
-                AgentEvent::HookStarted { .. } | AgentEvent::HookFinished { .. } | AgentEvent::VerdictReached(_)
+                AgentEvent::Hook(HookEvent::Started { .. } | HookEvent::Finished { .. } | HookEvent::Decided(_))
             );
-            is_hooks && can_wait.is_some_and(|can_wait| can_wait(event))
+            is_silent_hook && can_wait.is_some_and(|can_wait| can_wait(event))
         };
         let last = match self.is_coalescing_text(&event) {
-            true => self.events.iter_mut().rev().find(|event| !is_between(event)),
+            true => self.events.iter_mut().rev().find(|queued| !is_between(&queued.event)),
             false if self.events.len() >= TEXT_JOIN_THRESHOLD_EVENTS => self.events.back_mut(),
             false => None,
         };
         match (event, last) {
-            (AgentEvent::Text(more), Some(AgentEvent::Text(text)))
-            | (AgentEvent::Thought(more), Some(AgentEvent::Thought(text))) => text.push_str(&more),
-            (AgentEvent::ToolOutput { call_id, text }, _) => return self.push_output(call_id, &text),
-            (event, _) => self.events.push_back(event),
+            (
+                AgentEvent::Model(ModelEvent::Text(more)),
+                Some(QueuedEvent { event: AgentEvent::Model(ModelEvent::Text(text)), bytes }),
+            )
+            | (
+                AgentEvent::Model(ModelEvent::Thought(more)),
+                Some(QueuedEvent { event: AgentEvent::Model(ModelEvent::Thought(text)), bytes }),
+            ) => {
+                text.push_str(&more);
+                *bytes += more.len();
+                self.bytes += more.len();
+            }
+            (AgentEvent::Tool(ToolEvent::Output { call_id, text }), _) => self.push_output(call_id, &text),
+            (event, _) => {
+                let bytes = event_bytes(&event);
+                self.bytes += bytes;
+                self.events.push_back(QueuedEvent { event, bytes });
+            }
         }
-        self.bytes += weight;
     }
 
     /// Adds live output to the queued event of its call, so that each call has at most one.
     fn push_output(&mut self, call_id: String, more: &str) {
-        let waiting = self.events.iter_mut().rev().find_map(|event| match event {
-            AgentEvent::ToolOutput { call_id: id, text } if *id == call_id => Some(text),
+        let waiting = self.events.iter_mut().rev().find_map(|queued| match &mut queued.event {
+            AgentEvent::Tool(ToolEvent::Output { call_id: id, text }) if *id == call_id => {
+                Some((text, &mut queued.bytes))
+            }
             _ => None,
         });
         match waiting {
-            Some(text) => {
-                let before = text.len();
+            Some((text, bytes)) => {
                 append_keeping_end(text, more);
-                self.bytes = self.bytes + text.len() - before;
+                self.bytes = self.bytes - *bytes + text.len();
+                *bytes = text.len();
             }
             None => {
                 let mut text = String::new();
                 append_keeping_end(&mut text, more);
-                self.bytes += text.len();
-                self.events.push_back(AgentEvent::ToolOutput { call_id, text });
+                let bytes = text.len();
+                self.bytes += bytes;
+                let event = ToolEvent::Output { call_id, text }.into();
+                self.events.push_back(QueuedEvent { event, bytes });
             }
         }
     }
 
     fn pop(&mut self) -> Option<AgentEvent> {
-        let event = self.events.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(event_bytes(&event));
-        Some(event)
+        let queued = self.events.pop_front()?;
+        self.bytes -= queued.bytes;
+        Some(queued.event)
     }
 }
 
@@ -417,14 +437,41 @@ fn append_keeping_end(text: &mut String, more: &str) {
     text.drain(..cut);
 }
 
-/// Estimates the memory of an event; only fields that can be large are counted.
+/// Estimates the memory of an event. Most events are small, and count with the length of their JSON.
 fn event_bytes(event: &AgentEvent) -> usize {
     match event {
-        AgentEvent::Text(text) | AgentEvent::Thought(text) | AgentEvent::ToolOutput { text, .. } => text.len(),
-        AgentEvent::HookFinished { report, input } => report.stdout.text.len() + report.stderr.text.len() + input.len(),
-        AgentEvent::ToolFinished(end) => end.content.len(),
+        AgentEvent::Model(ModelEvent::Text(text) | ModelEvent::Thought(text)) => text.len(),
+        AgentEvent::Model(ModelEvent::Requested { request, .. }) => {
+            usize::try_from(BYTES_PER_TOKEN * estimate_tokens(request)).unwrap_or(usize::MAX)
+        }
+        AgentEvent::Hook(HookEvent::Started { hook, .. }) => hook.len(),
+        AgentEvent::Hook(HookEvent::Finished { report, input }) => {
+            report.stdout.text.len() + report.stderr.text.len() + input.len()
+        }
         AgentEvent::SubAgent { event, .. } => event_bytes(event),
-        _ => 0,
+        event => {
+            let mut length = ByteCounter(0);
+            // What cannot be serialised counts as far as it was.
+            let _ = serde_json::to_writer(&mut length, event);
+            length.0
+        }
+    }
+}
+
+/// The relation of a model's estimated tokens to bytes.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// Counts the bytes that are written to it.
+struct ByteCounter(usize);
+
+impl io::Write for ByteCounter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -48,8 +48,9 @@ pub use approval::{
 pub use background_hooks::BackgroundHookTasks;
 pub use confiner::{CommandConfiner, digest as confinement_digest, protect_files};
 pub use event::{
-    AgentEvent, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision, CallError, CallNumber, GuardTrustReply,
-    SessionActivity, ToolEnd, ToolStart, TurnEnd, TurnEndSeverity,
+    AgentEvent, AgentNotice, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision, CallError, CallNumber,
+    GuardTrustReply, HookEvent, ModelEvent, QuestionEvent, SessionActivity, SessionEvent, ToolEnd, ToolEvent,
+    ToolStart, TurnEnd, TurnEndSeverity, TurnEvent,
 };
 pub use event_channel::{EventSender, EventStream};
 pub use hookwright_settings::ApprovalMode;

@@ -15,7 +15,7 @@ use hookwright_settings::Secrets;
 use hookwright_tools::{ToolSet, canonical_name};
 
 use crate::call;
-use crate::event::AgentEvent;
+use crate::event::{AgentNotice, ModelEvent};
 use crate::loop_detector::LoopDetector;
 use crate::scope::TurnScope;
 use crate::services::Services;
@@ -199,7 +199,7 @@ pub(crate) async fn ask_model(
     services: &Services,
     mut request: ModelRequest,
     delivery: AnswerDelivery<'_>,
-    held: &mut Option<AgentEvent>,
+    held: &mut Option<ModelEvent>,
     scope: &TurnScope,
 ) -> ModelAnswer {
     let purpose = delivery.purpose();
@@ -221,7 +221,7 @@ pub(crate) async fn ask_model(
     );
     let prompt_id = scope.prompt_id();
     let recorded = Box::new(recordable_request(services, &request));
-    services.events.send(AgentEvent::ModelRequest { request: recorded, prompt_id: prompt_id.clone() });
+    services.events.send(ModelEvent::Requested { request: recorded, prompt_id: prompt_id.clone() });
     let answer = send_request(services, &request, view, delivery, scope).await.unwrap_or_else(|error| match error {
         error if error.is_cancelled() => ModelAnswer::Cancelled(Chunk::default()),
         error => ModelAnswer::Failed(error, Chunk::default()),
@@ -237,14 +237,12 @@ pub(crate) async fn ask_model(
     answer.log_outcome(duration);
     record_request(services, scope, &answer, &request.model, duration);
     let event = match &answer {
-        ModelAnswer::Failed(error, _) => {
-            AgentEvent::ModelFailed { model, error: error.to_string(), duration, prompt_id }
-        }
-        ModelAnswer::Denied(reason) => AgentEvent::ModelFailed { model, error: reason.clone(), duration, prompt_id },
+        ModelAnswer::Failed(error, _) => ModelEvent::Failed { model, error: error.to_string(), duration, prompt_id },
+        ModelAnswer::Denied(reason) => ModelEvent::Failed { model, error: reason.clone(), duration, prompt_id },
         ModelAnswer::Complete(chunk, _)
         | ModelAnswer::Stopped(_, chunk)
         | ModelAnswer::Cancelled(chunk)
-        | ModelAnswer::Loop(_, chunk) => AgentEvent::ModelResponse {
+        | ModelAnswer::Loop(_, chunk) => ModelEvent::Answered {
             model,
             usage: chunk.usage,
             response: Box::new(recordable_answer(services, &answer, chunk)),
@@ -318,9 +316,9 @@ async fn before_model(
         BeforeModelVerdict::Proceed { changes: None } => None,
         BeforeModelVerdict::Proceed { changes: Some(patch) } => {
             for problem in translate::apply_patch(request, &patch) {
-                services
-                    .events
-                    .send(AgentEvent::Warning(format!("a part of a BeforeModel hook's answer was ignored: {problem}")));
+                services.events.send(AgentNotice::Warning(format!(
+                    "a part of a BeforeModel hook's answer was ignored: {problem}"
+                )));
             }
             None
         }

@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 use crate::approval::Approvals;
 use crate::background_hooks::BackgroundHookTasks;
 use crate::checkpoint::CheckpointRecorder;
-use crate::event::AgentEvent;
+use crate::event::HookEvent;
 use crate::event_channel::EventSender;
 use crate::model_gateway::ModelGateway;
 use crate::policy::RememberedRules;
@@ -31,7 +31,7 @@ pub enum Interaction {
     /// No user is present: calls that need approval are refused.
     #[default]
     Headless,
-    /// A front end answers [`AgentEvent::QuestionAsked`].
+    /// A front end answers [`QuestionEvent::Asked`](crate::QuestionEvent::Asked).
     Interactive,
 }
 
@@ -168,7 +168,7 @@ pub struct HookEventForwarder(pub EventSender);
 
 impl Observer for HookEventForwarder {
     fn run_started(&self, run: &RunStart<'_>) {
-        self.0.send(AgentEvent::HookStarted {
+        self.0.send(HookEvent::Started {
             id: run.id,
             event: run.event,
             hook: run.hook.to_owned(),
@@ -179,20 +179,20 @@ impl Observer for HookEventForwarder {
 
     fn background_output(&self, event: EventKind, messages: &[HookMessage], warnings: &[HookMessage]) {
         for HookMessage { hook, source, text } in messages.iter().cloned() {
-            self.0.send(AgentEvent::HookMessage { event, hook, source, text });
+            self.0.send(HookEvent::Message { event, hook, source, text });
         }
         for HookMessage { hook, source, text } in warnings.iter().cloned() {
-            self.0.send(AgentEvent::HookWarning { event, hook, source, text });
+            self.0.send(HookEvent::Warning { event, hook, source, text });
         }
     }
 
     fn event_finished(&self, event: &EventReport<'_>) {
         if let Some(verdict) = event.verdict() {
-            self.0.send(AgentEvent::VerdictReached(Box::new(verdict)));
+            self.0.send(HookEvent::Decided(Box::new(verdict)));
         }
     }
 
     fn run_finished(&self, run: &RunReport, input: &HookInput) {
-        self.0.send(AgentEvent::HookFinished { report: Box::new(run.clone()), input: input.clone() });
+        self.0.send(HookEvent::Finished { report: Box::new(run.clone()), input: input.clone() });
     }
 }

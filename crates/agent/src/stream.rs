@@ -12,7 +12,7 @@ use hookwright_hooks::{AfterModel, AfterModelVerdict, EventKind, GrowingText, Pu
 use hookwright_model::{Chunk, ChunkStream, FinishReason, ModelError, ModelRequest, Part};
 
 use crate::chunk_buffer::ChunkBuffer;
-use crate::event::AgentEvent;
+use crate::event::ModelEvent;
 use crate::loop_detector::LoopDetector;
 use crate::model_gateway::ModelAnswer;
 use crate::scope::TurnScope;
@@ -199,9 +199,9 @@ pub(crate) fn complete_answer(chunk: Chunk, request: &ModelRequest) -> ModelAnsw
 pub(crate) fn send_chunk_events(services: &Services, chunk: &Chunk) {
     for part in &chunk.parts {
         if let Some(text) = part.as_text().filter(|text| !text.is_empty()) {
-            services.events.send(AgentEvent::Text(text.to_owned()));
+            services.events.send(ModelEvent::Text(text.to_owned()));
         } else if let Some(thought) = Part::as_thought(part) {
-            services.events.send(AgentEvent::Thought(thought.to_owned()));
+            services.events.send(ModelEvent::Thought(thought.to_owned()));
         }
     }
 }

@@ -14,7 +14,7 @@ use tracing::Instrument;
 use crate::agent::Agent;
 use crate::call::{self, CallResult, TurnControl};
 use crate::compress::{self, CompressionTrigger};
-use crate::event::{AgentEvent, CallNumber, TurnEnd};
+use crate::event::{AgentNotice, CallNumber, ModelEvent, TurnEnd};
 use crate::loop_detector::LoopDetector;
 use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
 use crate::scope::TurnScope;
@@ -63,7 +63,7 @@ impl Agent {
     async fn ask_with_retries(
         &mut self,
         guard: &mut LoopDetector,
-        held: &mut Option<AgentEvent>,
+        held: &mut Option<ModelEvent>,
         scope: &TurnScope,
     ) -> ModelAnswer {
         for delay in NO_ANSWER_RETRY_DELAYS {
@@ -72,7 +72,7 @@ impl Agent {
                 model_gateway::ask_model(&self.services, request, AnswerDelivery::Streamed(guard), held, scope).await;
             match &answer {
                 ModelAnswer::Failed(error, _) if error.is_transient_no_answer() && !scope.is_cancelled() => {
-                    self.services.events.send(AgentEvent::ModelRetry(format!("{error}: asking again")));
+                    self.services.events.send(ModelEvent::Retried(format!("{error}: asking again")));
                 }
                 _ => return answer,
             }
@@ -117,7 +117,7 @@ impl Agent {
                 return Ok((chunk, choice));
             }
             ModelAnswer::Denied(reason) => {
-                self.services.events.send(AgentEvent::AnswerDropped { reason: reason.clone() });
+                self.services.events.send(ModelEvent::AnswerDropped { reason: reason.clone() });
                 return Err((String::new(), TurnEnd::Blocked(reason)));
             }
             ModelAnswer::Stopped(reason, partial) => (partial, TurnEnd::Stopped(reason)),
@@ -139,7 +139,7 @@ impl Agent {
     /// Warns the user that the answer is incomplete, where the provider gives a reason.
     fn warn_of_truncation(&self, chunk: &Chunk) {
         if let Some(complaint) = chunk.finish_reason.as_ref().and_then(|reason| reason.user_message()) {
-            self.services.events.send(AgentEvent::Warning(complaint.to_owned()));
+            self.services.events.send(AgentNotice::Warning(complaint.to_owned()));
         }
     }
 
@@ -148,7 +148,7 @@ impl Agent {
         &mut self,
         calls: &[FunctionCall],
         choice: Option<&ToolChoice>,
-        held: Option<AgentEvent>,
+        held: Option<ModelEvent>,
         guard: &mut LoopDetector,
         scope: &TurnScope,
     ) -> Option<TurnEnd> {
@@ -186,13 +186,13 @@ impl Agent {
     }
 
     /// Replaces the arguments in history and transcript with the redacted ones, and sends the event that was held back.
-    fn apply_redactions(&mut self, redacted: &[Option<Map<String, Value>>], mut held: Option<AgentEvent>) {
+    fn apply_redactions(&mut self, redacted: &[Option<Map<String, Value>>], mut held: Option<ModelEvent>) {
         if redacted.iter().any(Option::is_some) {
             if let Some(last) = self.history.last_mut() {
                 redact_calls(&mut Arc::make_mut(last).parts, redacted);
             }
             self.rewrite_last_entry();
-            if let Some(AgentEvent::ModelResponse { response, .. }) = &mut held {
+            if let Some(ModelEvent::Answered { response, .. }) = &mut held {
                 redact_calls(&mut response.parts, redacted);
             }
         }

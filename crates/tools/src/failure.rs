@@ -25,6 +25,12 @@ macro_rules! kinds {
                 }
             }
         }
+
+        impl serde::Serialize for ToolErrorKind {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
     };
 }
 

@@ -28,7 +28,8 @@ pub struct ShellCommandRun {
 }
 
 /// How a command ended. A failed command is not a failed call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CommandEnd {
     /// It exited with this code.
     Exited(i32),

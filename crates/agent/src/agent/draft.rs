@@ -11,7 +11,7 @@ use hookwright_model::Part;
 use crate::commands::{CommandError, CommandInvocation};
 use crate::context::PromptMentions;
 use crate::context::prompt_reader::HookedReader;
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentNotice, TurnEnd};
 use crate::scope::TurnScope;
 use crate::services::Services;
 
@@ -41,8 +41,8 @@ impl PromptDraft<'_> {
         match self {
             PromptDraft::Typed(mentioned) => {
                 let expanded = mentioned.read(prompt, &HookedReader::new(services, RequestedBy::User, scope)).await?;
-                expanded.notes.into_iter().for_each(|note| services.events.send(AgentEvent::Note(note)));
-                expanded.warnings.into_iter().for_each(|warning| services.events.send(AgentEvent::Warning(warning)));
+                expanded.notes.into_iter().for_each(|note| services.events.send(AgentNotice::Note(note)));
+                expanded.warnings.into_iter().for_each(|warning| services.events.send(AgentNotice::Warning(warning)));
                 Ok(expanded.parts)
             }
             PromptDraft::Command(invoked) => invoked.expand(services, scope).await.map_err(turn_end_from_error),

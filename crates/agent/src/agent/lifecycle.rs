@@ -10,7 +10,7 @@ use hookwright_model::Content;
 use tokio_util::sync::CancellationToken;
 
 use super::Agent;
-use crate::event::AgentEvent;
+use crate::event::AgentNotice;
 use crate::scope::TurnScope;
 use crate::services::Interaction;
 use crate::session::announce_kept_jobs;
@@ -81,7 +81,7 @@ impl Agent {
         let Some(mut done) = self.services.fire_detached(event, &TurnScope::default()) else { return };
         let grace = self.services.hooks.session_end_grace();
         if tokio::time::timeout(grace.min(SILENT_WAIT_PERIOD), &mut done).await.is_err() && grace > SILENT_WAIT_PERIOD {
-            self.services.events.send(AgentEvent::Note(self.session_end_wait_message(reason, grace)));
+            self.services.events.send(AgentNotice::Note(self.session_end_wait_message(reason, grace)));
             let _ = tokio::time::timeout(grace - SILENT_WAIT_PERIOD, done).await;
         }
     }

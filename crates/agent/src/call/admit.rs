@@ -15,7 +15,7 @@ use super::prompt_tools::{UserConsent, Visibility};
 use super::{ToolInvocation, USER_DENIAL_PREFIX, announce_request, has_hooks_for, redact_values};
 use crate::approval::{ApprovalDecision, ApprovalSubject, FlagEffect, Permission};
 use crate::approval_prompt::ask_for_approval;
-use crate::event::{AgentEvent, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision};
+use crate::event::{AgentNotice, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision};
 use crate::policy::RuleOffer;
 use crate::services::Interaction;
 
@@ -356,7 +356,7 @@ impl ToolInvocation<'_> {
                 if let Some(ToolDisplay::Diff(shown)) = shown {
                     if self.is_diff_outdated(tool, &shown).await {
                         let text = format!("{} has changed in the meantime; the new diff follows", shown.shown_path);
-                        self.services.events.send(AgentEvent::Note(text));
+                        self.services.events.send(AgentNotice::Note(text));
                         continue;
                     }
                     self.approved_diff = Some(Arc::from(shown));
@@ -422,11 +422,11 @@ impl ToolInvocation<'_> {
         let written = self.services.change_remembered_rules(&memory, || memory.append_offer(offer));
         let (words, file) = (&offer.description, memory.file.display());
         self.services.events.send(match written {
-            Ok(_) => AgentEvent::Note(format!(
+            Ok(_) => AgentNotice::Note(format!(
                 "always allowed in this project: {words} ({file}; /permissions takes it back)"
             )),
             Err(error) => {
-                AgentEvent::Warning(format!("allowed for this session only, because it can't be saved: {error}"))
+                AgentNotice::Warning(format!("allowed for this session only, because it can't be saved: {error}"))
             }
         });
     }

@@ -10,7 +10,7 @@ use hookwright_tools::{ResultContent, ResultPart, ToolDisplay, ToolErrorKind, To
 use serde_json::{Map, Value};
 
 use super::{CallProgress, CallResult, ToolInvocation, TurnControl, USER_DENIAL_PREFIX, has_hooks_for};
-use crate::event::{AgentEvent, CallError, ToolEnd};
+use crate::event::{CallError, ToolEnd, ToolEvent};
 use crate::translate::{escape_hook_marker, hook_context};
 
 /// The outcome of a completed call.
@@ -111,7 +111,7 @@ impl ToolInvocation<'_> {
         let error = result.error.as_ref();
         self.record_call_end(finished);
         self.send_visible(|name| {
-            AgentEvent::ToolFinished(Box::new(ToolEnd {
+            ToolEvent::Finished(Box::new(ToolEnd {
                 call_id: self.id.clone(),
                 name,
                 args: self.args.clone(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
 
 use super::path_state::{PathState, read_state_and_content};
@@ -27,7 +28,7 @@ pub struct RestoreRoots<'a> {
 }
 
 /// The plan of a restore.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct RestorePlan {
     /// The checkpoint to restore.
     pub checkpoint: Checkpoint,
@@ -46,7 +47,7 @@ pub(super) struct RecordedChanges {
 }
 
 /// A file that differs from the checkpoint.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct PlannedChange {
     /// The absolute path of the file.
     pub path: PathBuf,
@@ -60,12 +61,15 @@ pub struct PlannedChange {
     pub line_counts: (usize, usize),
     /// The unified diff, if both states are text.
     pub diff: Option<String>,
+    #[serde(skip)]
     pub(super) target: PathState,
+    #[serde(skip)]
     pub(super) current: PathState,
 }
 
 /// The action that restores a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FileRestoreAction {
     /// The file gets its former content.
     Rewrite,

@@ -22,7 +22,7 @@ const MAX_RECORD_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// The number that identifies the checkpoint.
-    #[serde(skip)]
+    #[serde(skip_deserializing)]
     pub number: u64,
     /// The kind of the checkpoint.
     pub kind: CheckpointKind,

@@ -19,7 +19,7 @@ use hookwright_settings::commands::{CustomCommand, CustomCommands};
 use hookwright_tools::Workspace;
 
 use crate::context::prompt_reader::{self, HookedReader, PromptReader};
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentNotice, TurnEnd};
 use crate::scope::TurnScope;
 use crate::services::Services;
 use crate::translate::{append_escaped, escape_hook_marker};
@@ -109,7 +109,7 @@ impl<'a> CommandInvocation<'a> {
     /// Expands the prompt: reads files, judges and runs shell commands, fills in arguments.
     ///
     /// The content of files and the output of commands are never parsed as a template again. Files that cannot be read
-    /// are reported as [`AgentEvent::Warning`].
+    /// are reported as [`AgentNotice::Warning`].
     ///
     /// # Errors
     /// If a shell command may not run or cannot be started, a hook stops the agent, or the user cancels.
@@ -147,7 +147,7 @@ impl<'a> CommandInvocation<'a> {
             return Err(CommandError::Cancelled);
         }
         if let Some(remark) = remark {
-            services.events.send(AgentEvent::Warning(format!("/{}: @{{{path}}}: {remark}", self.command.name)));
+            services.events.send(AgentNotice::Warning(format!("/{}: @{{{path}}}: {remark}", self.command.name)));
         }
         Ok(parts)
     }

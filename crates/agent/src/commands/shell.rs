@@ -16,7 +16,7 @@ use super::template::TemplateSegment;
 use crate::approval::ApprovalSubject;
 use crate::approval::{FlagEffect, Permission};
 use crate::call::prompt_tools::{self, AdmittedCall, PromptToolCall, PromptToolError, UserConsent, Visibility};
-use crate::event::AgentEvent;
+use crate::event::AgentNotice;
 use crate::scope::TurnScope;
 use crate::services::{Interaction, Services};
 use crate::translate::escape_hook_marker;
@@ -126,7 +126,7 @@ impl<'a> BlockRunner<'a> {
     }
 
     async fn run_block(&self, block: &ShellBlock, admitted: AdmittedCall<'_>) -> Result<String, CommandError> {
-        self.services.events.send(AgentEvent::Note(format!("/{} runs {}", self.name, admitted.describe())));
+        self.services.events.send(AgentNotice::Note(format!("/{} runs {}", self.name, admitted.describe())));
         let given = admitted.run().await.map_err(|why| self.command_error(block, why))?;
         Ok(match given.is_command_output() {
             true => {

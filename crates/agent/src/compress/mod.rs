@@ -12,7 +12,7 @@ use hookwright_hooks::{PreCompress, Purpose};
 use hookwright_model::{Content, ModelRequest, Role, context_window, estimate_content_tokens};
 
 use crate::agent::Agent;
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentNotice, SessionEvent, TurnEnd};
 use crate::model_gateway::{self, AnswerDelivery, ModelAnswer};
 use crate::scope::TurnScope;
 use crate::transcript::TranscriptEntry;
@@ -92,7 +92,7 @@ fn estimate_tokens(history: &[Arc<Content>]) -> u64 {
 /// is not enough, or on the user's request.
 pub(crate) async fn compress(agent: &mut Agent, trigger: CompressionTrigger, scope: &TurnScope) -> Result<(), TurnEnd> {
     let Some(cut) = find_cut(agent) else {
-        agent.services.events.send(AgentEvent::Note("Nothing to compress.".to_owned()));
+        agent.services.events.send(AgentNotice::Note("Nothing to compress.".to_owned()));
         return Ok(());
     };
     let before = current_tokens(agent);
@@ -116,7 +116,7 @@ pub(crate) async fn compress(agent: &mut Agent, trigger: CompressionTrigger, sco
             // It is better to continue with the long history than to end the turn or to retry at every step.
             agent.compression_retry_tokens = before + before / 4;
             tracing::warn!("{why}");
-            agent.services.events.send(AgentEvent::Warning(why));
+            agent.services.events.send(AgentNotice::Warning(why));
             return Ok(());
         }
     };
@@ -166,7 +166,7 @@ fn replace_history(agent: &mut Agent, history: Vec<Arc<Content>>, trigger: Compr
     agent.history = history;
     let after = agent.context_tokens;
     tracing::debug!(before, after, "the history is compressed");
-    agent.services.events.send(AgentEvent::Compressed { trigger: trigger.as_str(), before, after });
+    agent.services.events.send(SessionEvent::Compressed { trigger: trigger.as_str(), before, after });
 }
 
 /// The position at which the kept part of the history begins.

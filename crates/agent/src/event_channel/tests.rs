@@ -1,16 +1,19 @@
 //! Tests of the event channel: joining, limits, and no lost events.
 
 use hookwright_hooks::{EventId, EventKind, RunId, Source};
+use hookwright_model::{Content, ModelRequest};
 use hookwright_testkit::deadline::*;
 
 use super::*;
+use crate::event::{AgentNotice, SessionEvent, TurnEvent};
+use crate::session::Reply;
 
 fn text(text: &str) -> AgentEvent {
-    AgentEvent::Text(text.to_owned())
+    AgentEvent::Model(ModelEvent::Text(text.to_owned()))
 }
 
 fn output(call: &str, text: &str) -> AgentEvent {
-    AgentEvent::ToolOutput { call_id: call.to_owned(), text: text.to_owned() }
+    AgentEvent::Tool(ToolEvent::Output { call_id: call.to_owned(), text: text.to_owned() })
 }
 
 /// Holds for any interleaving of the reader and the closing of the channel.
@@ -31,7 +34,7 @@ fn late_reader_misses_no_events() {
         give.send(events).unwrap();
         (0..round % 64).for_each(|_| std::hint::spin_loop());
         let read = if round % 2 == 0 { runtime.block_on(stream.recv()) } else { stream.recv_blocking() };
-        assert!(matches!(read, Some(AgentEvent::Text(_))), "{round}: {read:?}");
+        assert!(matches!(read, Some(AgentEvent::Model(ModelEvent::Text(_)))), "{round}: {read:?}");
     }
     drop(give);
     writer.join_in_time().unwrap();
@@ -45,23 +48,25 @@ async fn coalesced_events_are_delivered_with_the_next_event_or_at_the_limit() {
         std::pin::pin!(arrived).poll(&mut context).is_pending()
     };
     let (events, mut stream) = EventSender::channel();
-    stream.set_coalesced(|event| matches!(event, AgentEvent::Note(_)));
-    events.send(AgentEvent::Note("a".into()));
+    stream.set_coalesced(|event| matches!(event, AgentEvent::Notice(AgentNotice::Note(_))));
+    events.send(AgentNotice::Note("a".into()));
     assert!(asleep(&mut stream));
     events.send(text("b"));
     assert!(!asleep(&mut stream));
-    assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))), "order is kept");
-    assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
-    (1..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| events.send(AgentEvent::Note("more".into())));
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Notice(AgentNotice::Note(_)))), "order is kept");
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Model(ModelEvent::Text(_)))));
+    (1..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| events.send(AgentNotice::Note("more".into())));
     assert!(asleep(&mut stream));
-    events.send(AgentEvent::Note("enough".into()));
+    events.send(AgentNotice::Note("enough".into()));
     assert!(!asleep(&mut stream));
     (0..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| drop(stream.try_recv()));
-    events.send(AgentEvent::Note("last".into()));
+    events.send(AgentNotice::Note("last".into()));
     assert!(asleep(&mut stream));
     drop(events);
     assert!(!asleep(&mut stream), "the end wakes");
-    assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))) && stream.recv().await.is_none());
+    assert!(
+        matches!(stream.recv().await, Some(AgentEvent::Notice(AgentNotice::Note(_)))) && stream.recv().await.is_none()
+    );
 }
 
 #[test]
@@ -83,7 +88,9 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
             ReaderThread::Waiting => {
                 drop(state);
                 events.send(text("a"));
-                assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "a"));
+                assert!(
+                    matches!(received.recv_in_time(), Ok(AgentEvent::Model(ModelEvent::Text(text))) if text == "a")
+                );
             }
         }
         std::thread::yield_now();
@@ -92,19 +99,45 @@ fn reader_thread_coalesces_text_and_wakes_for_other_events() {
     ["b", "c"].into_iter().for_each(|piece| state.push(text(piece)));
     assert_eq!(state.events.len(), 1);
     drop(state);
-    events.send(AgentEvent::Note("d".into()));
-    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "bc"));
-    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Note(_))));
+    events.send(AgentNotice::Note("d".into()));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Model(ModelEvent::Text(text))) if text == "bc"));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Notice(AgentNotice::Note(_)))));
     // Text without a following event is delivered after the interval.
     events.send(text("e"));
-    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(_))));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Model(ModelEvent::Text(_)))));
     events.send(text("f"));
-    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "f"));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Model(ModelEvent::Text(text))) if text == "f"));
     events.send(text("g"));
     drop(events);
-    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Text(text)) if text == "g"));
+    assert!(matches!(received.recv_in_time(), Ok(AgentEvent::Model(ModelEvent::Text(text))) if text == "g"));
     assert!(received.recv_in_time().is_err());
     reader.join_in_time().unwrap();
+}
+
+#[tokio::test]
+async fn every_event_counts_with_its_content() {
+    let (events, mut stream) = EventSender::channel();
+    let long = || "x".repeat(10_000);
+    let request = ModelRequest::new("m", vec![Arc::new(Content::user_text(long()))]);
+    let all: [AgentEvent; 8] = [
+        TurnEvent::Received { prompt: long(), prompt_id: String::new() }.into(),
+        ModelEvent::Requested { request: Box::new(request), prompt_id: String::new() }.into(),
+        ModelEvent::AnswerDropped { reason: long() }.into(),
+        ToolEvent::Requested { call_id: "c".to_owned(), name: long(), args: serde_json::Map::new() }.into(),
+        HookEvent::Message { event: EventKind::AfterTool, hook: "h".to_owned(), source: Source::User, text: long() }
+            .into(),
+        SessionEvent::Reply(Reply::Rows(vec![(String::new(), long())])).into(),
+        SessionEvent::History(vec![Arc::new(Content::user_text(long()))]).into(),
+        AgentNotice::Warning(long()).into(),
+    ];
+    for event in all {
+        let before = stream.queue.lock().bytes;
+        let name = format!("{event:.40?}");
+        events.send(event);
+        assert!(stream.queue.lock().bytes >= before + 10_000, "{name}");
+    }
+    while stream.try_recv().is_some() {}
+    assert_eq!(stream.queue.lock().bytes, 0);
 }
 
 /// Returns the queue length when the reader thread waits for text, one event arrives, and then text.
@@ -122,26 +155,33 @@ fn queued_event_count(between: AgentEvent, can_wait: Option<fn(&AgentEvent) -> b
 fn text_is_coalesced_across_silent_hooks_only() {
     let id = RunId { event: EventId::default(), position: 1 };
     let (event, hook, source) = (EventKind::AfterModel, "guard", Source::User);
-    let hook = || AgentEvent::HookStarted { id, event, hook: hook.to_owned(), source: source.clone(), total: 1 };
+    let hook =
+        || AgentEvent::Hook(HookEvent::Started { id, event, hook: hook.to_owned(), source: source.clone(), total: 1 });
     assert_eq!(queued_event_count(hook(), Some(|_| true)), 2);
     assert_eq!(queued_event_count(hook(), None), 3);
-    assert_eq!(queued_event_count(AgentEvent::Note("n".into()), Some(|_| true)), 3);
+    assert_eq!(queued_event_count(AgentEvent::Notice(AgentNotice::Note("n".into())), Some(|_| true)), 3);
 }
 
 #[tokio::test]
 async fn queued_text_is_joined_in_order() {
     let (events, mut stream) = EventSender::channel();
-    let pieces = || [text("a"), text("b"), AgentEvent::Note("n".into()), text("c")];
+    let pieces = || [text("a"), text("b"), AgentEvent::Notice(AgentNotice::Note("n".into())), text("c")];
     pieces().into_iter().for_each(|event| events.send(event));
-    (0..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| events.send(AgentEvent::Note("more".into())));
+    (0..TEXT_JOIN_THRESHOLD_EVENTS).for_each(|_| events.send(AgentNotice::Note("more".into())));
     pieces().into_iter().for_each(|event| events.send(event));
     drop(events);
     let mut seen = Vec::new();
     while let Some(event) = stream.recv().await {
         seen.push(format!("{event:?}"));
     }
-    assert_eq!(seen[..4], [r#"Text("a")"#, r#"Text("b")"#, r#"Note("n")"#, r#"Text("c")"#]);
-    assert_eq!(seen[4 + TEXT_JOIN_THRESHOLD_EVENTS..], [r#"Text("ab")"#, r#"Note("n")"#, r#"Text("c")"#]);
+    assert_eq!(
+        seen[..4],
+        [r#"Model(Text("a"))"#, r#"Model(Text("b"))"#, r#"Notice(Note("n"))"#, r#"Model(Text("c"))"#]
+    );
+    assert_eq!(
+        seen[4 + TEXT_JOIN_THRESHOLD_EVENTS..],
+        [r#"Model(Text("ab"))"#, r#"Notice(Note("n"))"#, r#"Model(Text("c"))"#]
+    );
 }
 
 #[tokio::test]
@@ -150,9 +190,9 @@ async fn live_output_keeps_the_end_per_call() {
     for at in 0..100_000 {
         events.send(output(if at % 2 == 0 { "even" } else { "odd" }, &format!("line {at} é\n")));
     }
-    events.send(AgentEvent::Note("later".into()));
+    events.send(AgentNotice::Note("later".into()));
     let mut kept = Vec::new();
-    while let Some(AgentEvent::ToolOutput { call_id, text }) = stream.try_recv() {
+    while let Some(AgentEvent::Tool(ToolEvent::Output { call_id, text })) = stream.try_recv() {
         assert!(text.len() <= MAX_LIVE_OUTPUT_BYTES);
         kept.push((call_id, text));
     }
@@ -170,13 +210,13 @@ async fn sender_waits_for_the_reader() {
         let cancel = cancel.clone();
         async move {
             events.wait_for_capacity(&cancel).await;
-            events.send(AgentEvent::Note("there was room".into()));
+            events.send(AgentNotice::Note("there was room".into()));
         }
     });
     tokio::task::yield_now().await;
     assert!(!sender.is_finished());
-    assert!(matches!(stream.recv().await, Some(AgentEvent::Text(_))));
-    assert!(matches!(stream.recv().await, Some(AgentEvent::Note(_))));
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Model(ModelEvent::Text(_)))));
+    assert!(matches!(stream.recv().await, Some(AgentEvent::Notice(AgentNotice::Note(_)))));
     assert!(stream.recv().await.is_none());
 }
 
@@ -184,7 +224,7 @@ async fn sender_waits_for_the_reader() {
 async fn cancel_or_gone_reader_ends_the_wait() {
     let (events, stream) = EventSender::channel();
     let cancel = CancellationToken::new();
-    (0..MAX_UNREAD_EVENTS).for_each(|at| events.send(AgentEvent::Note(at.to_string())));
+    (0..MAX_UNREAD_EVENTS).for_each(|at| events.send(AgentNotice::Note(at.to_string())));
     cancel.cancel();
     events.wait_for_capacity(&cancel).await;
     drop(stream);

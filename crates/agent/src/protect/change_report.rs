@@ -4,7 +4,7 @@ use hookwright_hooks::{DISK_TIMEOUT_MESSAGE, run_with_disk_timeout};
 use hookwright_settings::ApprovalMode;
 
 use super::tamper_watch::{GuardChange, TRUST_HINT};
-use crate::event::{AgentEvent, GuardTrustReply};
+use crate::event::{AgentNotice, GuardTrustReply, SessionEvent};
 use crate::question::{Answer, QuestionSubject};
 use crate::scope::TurnScope;
 use crate::services::{Interaction, Services};
@@ -29,7 +29,7 @@ pub(crate) async fn report_changes(services: &Services, scope: &TurnScope) {
             let guards = services.tamper_watch.clone();
             if run_with_disk_timeout(move || guards.trust(&changes)).await.is_none() {
                 let text = format!("{DISK_TIMEOUT_MESSAGE}, so your trust is not recorded yet");
-                services.events.send(AgentEvent::Warning(text));
+                services.events.send(AgentNotice::Warning(text));
             }
         }
         GuardTrustReply::KeepUntrusted => {
@@ -48,8 +48,8 @@ pub(crate) fn reset_approval_mode(services: &Services, why: &str) {
     let mode = services.approvals.mode();
     services.approvals.set_mode(ApprovalMode::Default);
     let text = format!("{why}, so the approval mode is default from now on, not {}", mode.as_str());
-    services.events.send(AgentEvent::Reply(Reply::warning(text)));
-    services.events.send(AgentEvent::ModeChanged(ApprovalMode::Default));
+    services.events.send(SessionEvent::Reply(Reply::warning(text)));
+    services.events.send(SessionEvent::ModeChanged(ApprovalMode::Default));
 }
 
 /// Reports changes at the end of the session, when the user can no longer be asked and
@@ -63,7 +63,7 @@ pub(crate) fn report_changes_at_end(services: &Services) {
 
 fn report_problems(services: &Services) {
     for problem in services.tamper_watch.take_unreported_problems() {
-        services.events.send(AgentEvent::Warning(problem));
+        services.events.send(AgentNotice::Warning(problem));
     }
 }
 
@@ -72,7 +72,7 @@ fn warn_of_changes(services: &Services, changes: &[GuardChange]) {
         let text = format!(
             "{change}; hooks that depend on it are not trusted and deny every call that they judge: {TRUST_HINT}"
         );
-        services.events.send(AgentEvent::Warning(text));
+        services.events.send(AgentNotice::Warning(text));
     }
 }
 

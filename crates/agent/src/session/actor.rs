@@ -22,7 +22,7 @@ use super::reply::Reply;
 use super::setup::{self, PreparedAgent};
 use super::{ActorMessage, SharedView, Shutdown};
 use crate::agent::{Agent, EndReason, StartSource};
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentEvent, AgentNotice, SessionEvent, TurnEnd, TurnEvent};
 use crate::panics::panic_message;
 use crate::protect::{report_changes_at_end, reset_approval_mode};
 use crate::services::{Interaction, Services};
@@ -40,7 +40,7 @@ pub(super) struct SessionActor {
     pub(super) config_watch: ConfigWatch,
     /// Whether the disk did not respond at the last scan.
     pub(super) is_disk_unresponsive: bool,
-    /// Whether [`AgentEvent::Synced`] is sent when no dialog is open any more.
+    /// Whether [`SessionEvent::Synced`] is sent when no dialog is open any more.
     pub(super) is_sync_due: bool,
     /// The guards whose worker was given up, as of the last scan.
     pub(super) guards_with_dead_worker: Vec<String>,
@@ -125,10 +125,10 @@ impl SessionActor {
         self.announce_configuration();
         self.reply_agent_diagnostics();
         for warning in std::mem::take(&mut self.startup_warnings) {
-            self.send_event(AgentEvent::Warning(warning));
+            self.send_event(AgentNotice::Warning(warning));
         }
         if let AgentSlot::Idle(agent) = &self.agent_slot {
-            self.send_event(AgentEvent::History(setup::last_messages(agent.history())));
+            self.send_event(SessionEvent::History(setup::last_messages(agent.history())));
         }
         self.connect_servers();
         self.start_task(AgentTask::Start(self.start_source));
@@ -177,12 +177,12 @@ impl SessionActor {
         }
     }
 
-    pub(super) fn send_event(&self, event: AgentEvent) {
+    pub(super) fn send_event(&self, event: impl Into<AgentEvent>) {
         self.services().events.send(event);
     }
 
     pub(super) fn reply(&self, reply: Reply) {
-        self.send_event(AgentEvent::Reply(reply));
+        self.send_event(SessionEvent::Reply(reply));
     }
 
     pub(super) fn services(&self) -> std::sync::Arc<Services> {
@@ -250,7 +250,7 @@ impl SessionActor {
                 self.enqueue(QueuedTask { typed: "/compress".to_owned(), task: AgentTask::Compress })
             }
             SessionCommand::Answer { id, answer } => drop(self.services().events.answer(id, answer)),
-            SessionCommand::Sync if self.dialogs.is_empty() => self.send_event(AgentEvent::Synced),
+            SessionCommand::Sync if self.dialogs.is_empty() => self.send_event(SessionEvent::Synced),
             SessionCommand::Sync => self.is_sync_due = true,
             SessionCommand::Cancel => self.cancel_task(),
             SessionCommand::RecallPrompt => {
@@ -315,7 +315,7 @@ impl SessionActor {
     }
 
     fn start_queued_task(&mut self, next: QueuedTask) {
-        self.send_event(AgentEvent::InputStarted(next.typed));
+        self.send_event(SessionEvent::InputStarted(next.typed));
         self.start_task(next.task);
     }
 
@@ -329,7 +329,7 @@ impl SessionActor {
             self.connect_servers();
         }
         tracing::debug!(with = job.activity().as_str(), "busy");
-        self.send_event(AgentEvent::Busy(job.activity()));
+        self.send_event(SessionEvent::Busy(job.activity()));
         let (cancel, view) = (self.cancel.clone(), self.shared.view());
         self.agent_slot = AgentSlot::Busy(tokio::spawn(async move { job.run(agent, &view.loaded, &cancel).await }));
     }
@@ -340,7 +340,7 @@ impl SessionActor {
             Err(error) => {
                 tracing::error!(%error, "the agent was lost");
                 let end = TurnEnd::failed(format!("the agent has stopped working: {}", join_error_message(error)));
-                self.send_event(AgentEvent::TurnFinished(end));
+                self.send_event(TurnEvent::Finished(end));
                 self.agent_slot = AgentSlot::Lost;
                 return;
             }
@@ -359,7 +359,7 @@ impl SessionActor {
             self.return_prompts(waiting.into());
         }
         tracing::debug!(model, tokens, waiting = self.queue.len(), "idle");
-        self.send_event(AgentEvent::Idle { model, tokens });
+        self.send_event(SessionEvent::Idle { model, tokens });
         if let Some(next) = self.queue.pop_front() {
             self.send_queue();
             self.start_queued_task(next);
@@ -369,7 +369,7 @@ impl SessionActor {
     /// Reports that the session is idle, after a command that started no task.
     pub(super) fn send_idle(&self) {
         if let AgentSlot::Idle(agent) = &self.agent_slot {
-            self.send_event(AgentEvent::Idle { model: agent.model().to_owned(), tokens: agent.context_tokens() });
+            self.send_event(SessionEvent::Idle { model: agent.model().to_owned(), tokens: agent.context_tokens() });
         }
     }
 
@@ -378,13 +378,13 @@ impl SessionActor {
     }
 
     fn send_queue(&self) {
-        self.send_event(AgentEvent::PromptsQueued(self.queue.iter().map(|one| one.typed.clone()).collect()));
+        self.send_event(SessionEvent::PromptsQueued(self.queue.iter().map(|one| one.typed.clone()).collect()));
     }
 
     /// Returns prompts that were not started to the front end.
     fn return_prompts(&self, waiting: Vec<QueuedTask>) {
         if !waiting.is_empty() {
-            self.send_event(AgentEvent::PromptsReturned(waiting.into_iter().map(|one| one.typed).collect()));
+            self.send_event(SessionEvent::PromptsReturned(waiting.into_iter().map(|one| one.typed).collect()));
             self.send_queue();
         }
     }
@@ -392,7 +392,7 @@ impl SessionActor {
     /// Changes the model now, or at the end of the turn if the agent is busy.
     pub(super) fn change_model(&mut self, other: ModelChange) {
         self.shared.update(|view| view.model.clone_from(&other.name));
-        self.send_event(AgentEvent::ModelChanged(other.name.clone()));
+        self.send_event(SessionEvent::ModelChanged(other.name.clone()));
         match (&mut self.agent_slot, self.deferred.model.take()) {
             (AgentSlot::Idle(agent), _) => other.apply(agent),
             // Of two deferred changes the later name counts, with the earlier one's connection if it brings none
@@ -418,13 +418,13 @@ impl SessionActor {
         if let Some(why) = &obstacle {
             self.reply(Reply::warning(format!("{why}, so the approval mode is default, not {}", mode.as_str())));
             // The selectable modes have changed.
-            self.send_event(AgentEvent::ConfigurationChanged);
+            self.send_event(SessionEvent::ConfigurationChanged);
         }
         let is_offered = obstacle.is_none() && view.services.approvals.selectable_modes().contains(&mode);
         let mode = if is_offered { mode } else { ApprovalMode::Default };
         tracing::debug!(mode = mode.as_str(), "another approval mode");
         view.services.approvals.set_mode(mode);
-        self.send_event(AgentEvent::ModeChanged(mode));
+        self.send_event(SessionEvent::ModeChanged(mode));
     }
 
     /// Leaves an approval mode that is no longer allowed.

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::{chats, restore, setup, user_shell};
 use crate::agent::{Agent, EndReason, StartSource};
 use crate::checkpoint::{ConflictPolicy, RestoreScope};
-use crate::event::{AgentEvent, SessionActivity};
+use crate::event::{SessionActivity, SessionEvent, TurnEvent};
 
 /// A task that occupies the agent.
 pub(super) enum AgentTask {
@@ -62,7 +62,7 @@ impl AgentTask {
             AgentTask::Clear => chats::clear_conversation(&mut agent, loaded, cancel).await,
             AgentTask::Compress => {
                 if let Err(end) = agent.compress(cancel).await {
-                    agent.services().events.send(AgentEvent::TurnFinished(end));
+                    agent.services().events.send(TurnEvent::Finished(end));
                 }
             }
             AgentTask::Resume(next) => {
@@ -70,7 +70,7 @@ impl AgentTask {
                 agent.shutdown().await;
                 agent = next;
                 let last = setup::last_messages(agent.history());
-                agent.services().events.send(AgentEvent::History(last));
+                agent.services().events.send(SessionEvent::History(last));
                 agent.start(StartSource::Resume, cancel).await;
             }
         }

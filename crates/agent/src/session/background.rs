@@ -8,7 +8,7 @@ use hookwright_tools::BackgroundJob;
 use super::actor::SessionActor;
 use super::command::BackgroundAction;
 use super::reply::Reply;
-use crate::event::AgentEvent;
+use crate::event::SessionEvent;
 use crate::services::Services;
 
 impl SessionActor {
@@ -26,7 +26,7 @@ impl SessionActor {
         };
         tokio::spawn(async move {
             let reply = if keep { keep_job(&job).await } else { end_job(&job).await };
-            services.events.send(AgentEvent::Reply(reply));
+            services.events.send(SessionEvent::Reply(reply));
         });
     }
 }
@@ -66,6 +66,6 @@ async fn end_job(job: &BackgroundJob) -> Reply {
 pub(crate) fn announce_kept_jobs(services: &Services) {
     for job in services.tool_context.jobs.list().iter().filter(|job| job.is_kept()) {
         let text = format!("still running, as you asked: {} {}", job.pid, job.command);
-        services.events.send(AgentEvent::Reply(Reply::news(text)));
+        services.events.send(SessionEvent::Reply(Reply::news(text)));
     }
 }

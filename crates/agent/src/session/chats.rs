@@ -14,7 +14,7 @@ use super::options::{SessionError, SessionOptions};
 use super::reply::Reply;
 use super::setup;
 use crate::agent::{Agent, EndReason, StartSource};
-use crate::event::AgentEvent;
+use crate::event::{AgentNotice, SessionEvent};
 use crate::transcript::{self, Transcript, TranscriptError};
 
 /// Ends the conversation and begins a new one in its place.
@@ -28,9 +28,9 @@ pub(super) async fn clear_conversation(agent: &mut Agent, loaded: &LoadedConfig,
             agent.clear(transcript);
             // The directories that skills made readable are forgotten with the skills' instructions.
             services.tool_context.workspace.clear_readable_dirs();
-            services.events.send(AgentEvent::Cleared);
+            services.events.send(SessionEvent::Cleared);
         }
-        Err(error) => services.events.send(AgentEvent::Warning(format!("the conversation was not cleared: {error}"))),
+        Err(error) => services.events.send(AgentNotice::Warning(format!("the conversation was not cleared: {error}"))),
     }
     agent.start(StartSource::Clear, cancel).await;
 }

@@ -112,7 +112,7 @@ pub enum SessionCommand {
         /// The user's answer.
         answer: Answer,
     },
-    /// Reports with [`AgentEvent::Synced`](crate::AgentEvent::Synced) when the commands before it are carried out and
+    /// Reports with [`SessionEvent::Synced`](crate::SessionEvent::Synced) when the commands before it are carried out and
     /// their questions are closed.
     Sync,
     /// Cancels the running task; queued prompts are returned.
@@ -122,7 +122,7 @@ pub enum SessionCommand {
 }
 
 impl SessionCommand {
-    /// Returns whether the command waits until the agent is idle; [`crate::AgentEvent::InputStarted`] tells when it
+    /// Returns whether the command waits until the agent is idle; [`crate::SessionEvent::InputStarted`] tells when it
     /// starts.
     pub fn is_queued(&self) -> bool {
         matches!(

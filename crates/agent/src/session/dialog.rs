@@ -11,7 +11,7 @@ use tokio::task::JoinError;
 
 use super::actor::SessionActor;
 use super::reply::Reply;
-use crate::event::AgentEvent;
+use crate::event::SessionEvent;
 use crate::services::Services;
 
 /// The change that a dialog ends with.
@@ -36,7 +36,7 @@ pub(super) struct DialogContext {
 impl DialogContext {
     /// Sends a reply to the user.
     pub(super) fn reply(&self, reply: Reply) {
-        self.services.events.send(AgentEvent::Reply(reply));
+        self.services.events.send(SessionEvent::Reply(reply));
     }
 }
 
@@ -68,7 +68,7 @@ impl SessionActor {
             Err(error) => tracing::error!(%error, "a dialog was lost"),
         }
         if self.dialogs.is_empty() && std::mem::take(&mut self.is_sync_due) {
-            self.send_event(AgentEvent::Synced);
+            self.send_event(SessionEvent::Synced);
         }
     }
 }

@@ -38,6 +38,12 @@ pub enum ArmedState {
     NeverMatches(String),
 }
 
+impl serde::Serialize for HookListEntry {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        hook_json(self).serialize(serializer)
+    }
+}
+
 impl ArmedState {
     /// Returns the state's name in lists and JSON.
     pub fn as_str(&self) -> &'static str {

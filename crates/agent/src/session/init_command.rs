@@ -2,7 +2,7 @@
 
 use super::actor::SessionActor;
 use super::reply::Reply;
-use crate::event::AgentEvent;
+use crate::event::SessionEvent;
 
 const CONTEXT_FILE_NAME: &str = "GEMINI.md";
 
@@ -18,7 +18,7 @@ impl SessionActor {
     pub(super) fn handle_init(&mut self) {
         let file = self.shared.view().loaded.project.root.join(CONTEXT_FILE_NAME);
         if file.symlink_metadata().is_ok_and(|found| found.len() > 0) {
-            self.send_event(AgentEvent::InputStarted("/init".to_owned()));
+            self.send_event(SessionEvent::InputStarted("/init".to_owned()));
             let text = format!("there is a {CONTEXT_FILE_NAME} already; ask for changes to it, or remove it first");
             self.reply(Reply::warning(text));
             return self.send_idle();

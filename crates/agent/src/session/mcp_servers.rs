@@ -19,7 +19,7 @@ use super::input_line::InputLine;
 use super::model_selection;
 use super::reply::Reply;
 use crate::agent::Agent;
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{AgentNotice, SessionEvent, TurnEnd, TurnEvent};
 use crate::event_channel::EventSender;
 use crate::scope::TurnScope;
 use crate::services::Interaction;
@@ -59,15 +59,15 @@ pub(crate) fn forward_server_message(event: McpEvent, tools: &Toolbox, events: &
         McpEvent::Disconnected(server, status) => {
             lost_server_event(&server, &status, interaction).into_iter().for_each(|event| events.send(event));
         }
-        McpEvent::Warning(words) => events.send(AgentEvent::Warning(words)),
+        McpEvent::Warning(words) => events.send(AgentNotice::Warning(words)),
         McpEvent::ToolsChanged(origin, brought) => {
             for name in tools.set_source(&origin, brought) {
-                events.send(AgentEvent::Warning(format!(
+                events.send(AgentNotice::Warning(format!(
                     "{origin}: its tool {name} is left out, because another tool has that name"
                 )));
             }
             // Their prompts are slash commands.
-            events.send(AgentEvent::ConfigurationChanged);
+            events.send(SessionEvent::ConfigurationChanged);
         }
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn forward_server_message(event: McpEvent, tools: &Toolbox, events: &
 const FOLDER_TRUST_HINT: &str = "`hookwright hooks trust --folder` trusts it, --skip-trust does so for one run";
 
 /// Returns the event for a server that cannot be used, with a hint that fits the kind of session.
-fn lost_server_event(name: &str, status: &McpConnectionStatus, interaction: Interaction) -> Option<AgentEvent> {
+fn lost_server_event(name: &str, status: &McpConnectionStatus, interaction: Interaction) -> Option<AgentNotice> {
     let again = match interaction {
         Interaction::Interactive => Some("/mcp refresh tries again".to_owned()),
         Interaction::Headless => None,
@@ -85,15 +85,15 @@ fn lost_server_event(name: &str, status: &McpConnectionStatus, interaction: Inte
         McpConnectionStatus::NeedsAuthentication => {
             let how = again.map_or_else(|| format!("`hookwright mcp auth {name}`"), |_| format!("/mcp auth {name}"));
             let hint = format!("sign in with {how}");
-            Some(AgentEvent::Warning(format!("MCP server {name} needs authentication\nhint: {hint}")))
+            Some(AgentNotice::Warning(format!("MCP server {name} needs authentication\nhint: {hint}")))
         }
         McpConnectionStatus::Disconnected { why, again: true, .. } => {
-            Some(AgentEvent::Note(format!("MCP server {name} is not available: {why}; it is tried again")))
+            Some(AgentNotice::Note(format!("MCP server {name} is not available: {why}; it is tried again")))
         }
         McpConnectionStatus::Disconnected { why, again: false, hint } => {
             let hints: Vec<String> = hint.clone().into_iter().chain(again).collect();
             let hint = if hints.is_empty() { String::new() } else { format!("\nhint: {}", hints.join("; ")) };
-            Some(AgentEvent::Warning(format!("MCP server {name} is not available: {why}{hint}")))
+            Some(AgentNotice::Warning(format!("MCP server {name} is not available: {why}{hint}")))
         }
         McpConnectionStatus::Connecting | McpConnectionStatus::Connected => None,
     }
@@ -108,7 +108,7 @@ impl SessionActor {
             if let ServerSkipReason::Broken(_) | ServerSkipReason::Shadowed(_) | ServerSkipReason::EnablementUnknown =
                 why
             {
-                self.send_event(AgentEvent::Warning(format!("MCP server {name} is not started: {why}")));
+                self.send_event(AgentNotice::Warning(format!("MCP server {name} is not started: {why}")));
             }
         }
         let untrusted = all.skipped.iter().filter(|one| one.reason == ServerSkipReason::Untrusted);
@@ -118,10 +118,10 @@ impl SessionActor {
             let text = format!(
                 "this folder is not trusted, so these MCP servers are not started: {names}; {FOLDER_TRUST_HINT}"
             );
-            self.send_event(AgentEvent::Warning(text));
+            self.send_event(AgentNotice::Warning(text));
         }
         for name in &all.unknown {
-            self.send_event(AgentEvent::Warning(unknown_server_message(name, &all)));
+            self.send_event(AgentNotice::Warning(unknown_server_message(name, &all)));
         }
         // Servers are foreign programs beside the session, even if the user configured them.
         if all.servers.iter().any(|server| matches!(server.transport, McpTransport::Stdio { .. })) {
@@ -302,7 +302,7 @@ impl Agent {
             }
             InputLine::InvalidUsage(usage) => {
                 let end = TurnEnd::failed(usage);
-                self.services.events.send(AgentEvent::TurnFinished(end.clone()));
+                self.services.events.send(TurnEvent::Finished(end.clone()));
                 end
             }
             _ => self.prompt(typed, cancel).await,
@@ -321,7 +321,7 @@ impl Agent {
             Interaction::Interactive => INTERACTIVE_FIRST_REQUEST_TIMEOUT,
         };
         for name in self.services.servers.wait_settled(limit, &scope.cancel).await {
-            self.services.events.send(AgentEvent::Warning(format!(
+            self.services.events.send(AgentNotice::Warning(format!(
                 "MCP server {name} is not available after {} s; the model goes on without its tools",
                 limit.as_secs()
             )));

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use super::actor::SessionActor;
 use super::model_selection;
 use super::reply::Reply;
-use crate::event::AgentEvent;
+use crate::event::SessionEvent;
 
 /// The running sign-in; dropping it cancels it.
 #[derive(Default)]
@@ -28,7 +28,7 @@ impl SessionActor {
         self.mcp_sign_in = McpSignInTask::default();
         self.mcp_sign_in.0.spawn(async move {
             let name = &server.name;
-            let reply = |reply| events.send(AgentEvent::Reply(reply));
+            let reply = |reply| events.send(SessionEvent::Reply(reply));
             let send = |page: &str, host: &str| {
                 reply(Reply::plain(format!("sign in to `{name}` at {host}, in a browser on this machine:\n{page}")));
             };

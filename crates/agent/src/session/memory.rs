@@ -6,7 +6,7 @@ use super::actor::SessionActor;
 use super::command::MemoryAction;
 use super::reply::Reply;
 use super::setup;
-use crate::event::AgentEvent;
+use crate::event::AgentNotice;
 
 const NO_MEMORY_MESSAGE: &str = "there is no memory: neither you nor the project has a GEMINI.md";
 
@@ -78,7 +78,7 @@ impl SessionActor {
             &services.tamper_watch,
         );
         for warning in warnings {
-            self.send_event(AgentEvent::Warning(warning));
+            self.send_event(AgentNotice::Warning(warning));
         }
         self.set_system_prompt(system);
     }

@@ -15,7 +15,7 @@ use hookwright_settings::{
 };
 
 use super::options::{AuthTypeError, SessionError, SessionOptions};
-use crate::event::AgentEvent;
+use crate::event::ModelEvent;
 use crate::event_channel::EventSender;
 use crate::services::Interaction;
 
@@ -182,7 +182,7 @@ fn new_model(connection: &ModelConnection, name: &str, options: HttpOptions) -> 
 pub(super) fn report_retries(model: &mut AnyModel, secrets: &Arc<Secrets>, events: &EventSender) {
     let (events, hidden) = (events.clone(), secrets.clone());
     model.set_retry_observer(Arc::new(move |notice: &RetryNotice| {
-        events.send(AgentEvent::ModelRetry(hidden.hide(&notice.to_string())))
+        events.send(ModelEvent::Retried(hidden.hide(&notice.to_string())))
     }));
 }
 

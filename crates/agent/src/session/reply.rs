@@ -2,13 +2,15 @@
 
 use hookwright_hooks::Diagnostic;
 use hookwright_settings::Notice;
+use serde::Serialize;
 
 use super::hook_list::HookListEntry;
 use crate::checkpoint::{Checkpoint, RestorePlan};
 use crate::transcript::SessionInfo;
 
 /// A reply to a command.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reply {
     /// A message with its tone.
     Text(Tone, String),
@@ -31,7 +33,8 @@ pub enum Reply {
 }
 
 /// The tone of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tone {
     /// The answer to the command.
     Plain,

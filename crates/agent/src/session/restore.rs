@@ -10,7 +10,7 @@ use crate::checkpoint::{
     CheckpointError, CheckpointKind, CheckpointStore, ConflictPolicy, RestorePlan, RestoreReport, RestoreRoots,
     RestoreScope, SessionChanges,
 };
-use crate::event::AgentEvent;
+use crate::event::SessionEvent;
 use crate::services::Services;
 use crate::transcript;
 
@@ -78,7 +78,7 @@ fn no_checkpoints_message(services: &Services) -> &'static str {
 
 fn reply_checkpoint_error(services: &Services, error: &CheckpointError) {
     let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-    services.events.send(AgentEvent::Reply(Reply::error(format!("{error}{hint}"))));
+    services.events.send(SessionEvent::Reply(Reply::error(format!("{error}{hint}"))));
 }
 
 /// Restores files, the conversation or both.
@@ -113,8 +113,8 @@ fn try_restore(
     if let Some(history) = history {
         agent.rewind(history);
         let prompt = if checkpoint.kind == CheckpointKind::Turn { checkpoint.prompt.clone() } else { String::new() };
-        services.events.send(AgentEvent::Rewound(prompt));
-        services.events.send(AgentEvent::History(setup::last_messages(agent.history())));
+        services.events.send(SessionEvent::Rewound(prompt));
+        services.events.send(SessionEvent::History(setup::last_messages(agent.history())));
     } else if !restored.files.is_empty() {
         let files = restored.files.join(", ");
         agent.push_user_text(format!(
@@ -127,7 +127,7 @@ fn try_restore(
 
 /// Replies with the result.
 fn reply_restored(services: &Services, restored: &RestoreReport, what: RestoreScope) {
-    let say = |reply| services.events.send(AgentEvent::Reply(reply));
+    let say = |reply| services.events.send(SessionEvent::Reply(reply));
     if what.includes_files() {
         match restored.files.as_slice() {
             [] => say(Reply::plain("no file had to be brought back")),

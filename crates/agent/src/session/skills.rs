@@ -11,7 +11,7 @@ use hookwright_tools::ToolSource;
 use super::actor::SessionActor;
 use super::command::{Detail, SkillsAction};
 use super::reply::Reply;
-use crate::event::AgentEvent;
+use crate::event::AgentNotice;
 use crate::skills;
 
 impl SessionActor {
@@ -71,7 +71,7 @@ impl SessionActor {
         }
         let found = Arc::new(found);
         for remark in skills::skill_warnings(&found) {
-            self.send_event(AgentEvent::Warning(remark));
+            self.send_event(AgentNotice::Warning(remark));
         }
         self.offer_skills(found);
     }

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::Agent;
 use crate::call::prompt_tools::{self, PromptToolCall, PromptToolError, UserConsent, Visibility};
 use crate::context::prompt_reader::into_object;
-use crate::event::{AgentEvent, TurnEnd};
+use crate::event::{TurnEnd, TurnEvent};
 use crate::scope::TurnScope;
 use crate::translate::escape_hook_marker;
 
@@ -18,7 +18,7 @@ pub(super) async fn run_user_command(agent: &mut Agent, command: String, cancel:
     let services = agent.services().clone();
     if services.tools.current().get(SHELL_TOOL_NAME).is_none() {
         let end = TurnEnd::failed("the settings exclude the shell tool");
-        return services.events.send(AgentEvent::TurnFinished(end));
+        return services.events.send(TurnEvent::Finished(end));
     }
     let wanted = PromptToolCall {
         id: format!("user-{}", uuid::Uuid::new_v4()),
@@ -34,7 +34,7 @@ pub(super) async fn run_user_command(agent: &mut Agent, command: String, cancel:
         // A command that did not run is not reported to the model; the user has seen why.
         Err(PromptToolError::Refused(_) | PromptToolError::Denied(_)) => return,
         Err(PromptToolError::Stopped(reason)) => {
-            return services.events.send(AgentEvent::TurnFinished(TurnEnd::Stopped(reason)));
+            return services.events.send(TurnEvent::Finished(TurnEnd::Stopped(reason)));
         }
         Err(PromptToolError::Failed(failure)) => failure.message,
         Err(PromptToolError::Cancelled) => "Cancelled".to_owned(),

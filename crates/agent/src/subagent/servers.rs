@@ -11,7 +11,7 @@ use hookwright_settings::{McpServer, McpTransport};
 use hookwright_tools::mcp::{McpEvent, McpServerSet, aliases};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::AgentEvent;
+use crate::event::AgentNotice;
 use crate::services::{Interaction, Services};
 use crate::session::mcp_servers as session;
 
@@ -52,7 +52,7 @@ impl SubAgentServers {
         servers.set_with_others(definition.servers.clone(), &others);
         for name in servers.wait_settled(SERVER_START_TIMEOUT, cancel).await {
             let text = format!("MCP server {name} is not available after {} s; ", SERVER_START_TIMEOUT.as_secs());
-            services.events.send(AgentEvent::Warning(format!("{text}agent {} begins without it", definition.name)));
+            services.events.send(AgentNotice::Warning(format!("{text}agent {} begins without it", definition.name)));
         }
         SubAgentServers(Some(servers))
     }

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::load::MAX_LINE_BYTES;
 use super::{TranscriptError, lock_for_writing, wire};
@@ -14,7 +15,7 @@ use super::{TranscriptError, lock_for_writing, wire};
 const MAX_HEADER_BYTES: u64 = 64 * 1024;
 
 /// A session that can be resumed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SessionInfo {
     /// The number of the session in the list, from 1.
     pub index: usize,
@@ -23,8 +24,10 @@ pub struct SessionInfo {
     /// The path of the transcript.
     pub path: PathBuf,
     /// The time when the session started.
+    #[serde(serialize_with = "serialize_time")]
     pub started: Timestamp,
     /// The time of the last entry.
+    #[serde(serialize_with = "serialize_time")]
     pub updated: Timestamp,
     /// The first prompt, where it was read.
     pub first_prompt: Option<String>,
@@ -34,6 +37,10 @@ pub struct SessionInfo {
     pub bytes: u64,
     /// The git branch that was checked out at the start.
     pub branch: Option<String>,
+}
+
+fn serialize_time<S: serde::Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(time)
 }
 
 /// The reason why no session, or more than one, matches.

@@ -1,6 +1,6 @@
 //! The events around a turn: BeforeAgent, AfterAgent and its retries, and the context from SessionStart.
 
-use hookwright_agent::{AgentEvent, EndReason, StartSource, TurnEnd};
+use hookwright_agent::{AgentEvent, AgentNotice, EndReason, HookEvent, StartSource, TurnEnd, TurnEvent};
 use hookwright_hooks::EventKind;
 use hookwright_model::Content;
 use hookwright_testkit::fs;
@@ -17,7 +17,7 @@ fn reject_script(what: &str, reason: &str) -> String {
 
 fn retry_of(event: &AgentEvent) -> Option<(String, u32)> {
     match event {
-        AgentEvent::AgentRetry { reason, attempt } => Some((reason.clone(), *attempt)),
+        AgentEvent::Turn(TurnEvent::Retried { reason, attempt }) => Some((reason.clone(), *attempt)),
         _ => None,
     }
 }
@@ -111,7 +111,12 @@ async fn a_hook_can_empty_the_models_memory_and_start_over() {
     assert_eq!(stage.prompt("old prompt").await, TurnEnd::Answered);
     assert_eq!(stage.message_texts(), ["start over", "new answer"]);
     assert!(!stage.script.messages_json(1).contains("old"), "{}", stage.script.messages_json(1));
-    assert!(stage.events_seen.iter().any(|event| matches!(event, AgentEvent::Note(note) if note.contains("memory"))));
+    assert!(
+        stage
+            .events_seen
+            .iter()
+            .any(|event| matches!(event, AgentEvent::Notice(AgentNotice::Note(note)) if note.contains("memory")))
+    );
 }
 
 #[tokio::test]
@@ -194,7 +199,7 @@ async fn a_cancel_ends_before_agent_and_the_prompt_was_never_sent() {
     let mut stage = project.start_agent(ScriptedModel::new());
     let end = stage
         .prompt_observed("hello", |event, cancel| {
-            if matches!(event, AgentEvent::HookStarted { event: EventKind::BeforeAgent, .. }) {
+            if matches!(event, AgentEvent::Hook(HookEvent::Started { event: EventKind::BeforeAgent, .. })) {
                 cancel.cancel();
             }
         })
@@ -210,7 +215,7 @@ async fn a_cancel_ends_after_agent_and_there_is_no_retry() {
     let mut stage = project.start_agent(ScriptedModel::new().answer("answer").answer("another"));
     let end = stage
         .prompt_observed("hello", |event, cancel| {
-            if matches!(event, AgentEvent::HookStarted { event: EventKind::AfterAgent, .. }) {
+            if matches!(event, AgentEvent::Hook(HookEvent::Started { event: EventKind::AfterAgent, .. })) {
                 cancel.cancel();
             }
         })
@@ -226,7 +231,10 @@ async fn session_end_is_not_waited_for_forever() {
     within_hang_timeout("SessionEnd", stage.agent.end(EndReason::Clear)).await;
     within_hang_timeout("the last processes", stage.agent.shutdown()).await;
     stage.drain();
-    assert!(matches!(&stage.events_seen[..], [AgentEvent::HookStarted { event: EventKind::SessionEnd, .. }, ..]));
+    assert!(matches!(
+        &stage.events_seen[..],
+        [AgentEvent::Hook(HookEvent::Started { event: EventKind::SessionEnd, .. }), ..]
+    ));
 }
 
 #[tokio::test]
@@ -249,7 +257,7 @@ async fn every_prompt_is_a_turn_of_its_own() {
     let mut stage = project.start_agent(ScriptedModel::new().answer("a").answer("b"));
     stage.prompt("first").await;
     let told = stage.filter_events(|event| match event {
-        AgentEvent::PromptStarted { prompt_id, .. } => Some(json!(prompt_id)),
+        AgentEvent::Turn(TurnEvent::Started { prompt_id, .. }) => Some(json!(prompt_id)),
         _ => None,
     });
     stage.prompt("second").await;

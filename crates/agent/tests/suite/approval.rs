@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use hookwright_agent::{AgentEvent, Answer, ApprovalReply, CallDecision, TurnEnd};
+use hookwright_agent::{AgentEvent, Answer, ApprovalReply, CallDecision, HookEvent, QuestionEvent, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_tools::{ToolErrorKind, ToolKind};
 use serde_json::{Map, Value, json};
@@ -124,7 +124,7 @@ async fn the_question_does_not_wait_for_hooks_that_notify() {
         project.open_gate("gate").await;
     };
     let turn = stage.prompt_observed("act", |event, _| {
-        if matches!(event, AgentEvent::QuestionAsked(_)) {
+        if matches!(event, AgentEvent::Question(QuestionEvent::Asked(_))) {
             asked.take().unwrap().send(()).unwrap();
         }
     });
@@ -143,11 +143,11 @@ async fn a_cancel_withdraws_the_approval_request() {
         let mut asked = None;
         loop {
             match within_hang_timeout("an event", events.recv()).await.unwrap() {
-                AgentEvent::QuestionAsked(question) => {
+                AgentEvent::Question(QuestionEvent::Asked(question)) => {
                     asked = Some(question.id);
                     cancel.cancel();
                 }
-                AgentEvent::QuestionClosed(id) => return assert_eq!(Some(id), asked),
+                AgentEvent::Question(QuestionEvent::Closed(id)) => return assert_eq!(Some(id), asked),
                 _ => {}
             }
         }
@@ -165,7 +165,10 @@ async fn a_front_end_that_goes_away_has_not_allowed_the_call() {
     let TestAgent { mut agent, mut events, .. } = stage;
     let cancel = CancellationToken::new();
     let front_end = async move {
-        while !matches!(within_hang_timeout("an event", events.recv()).await.unwrap(), AgentEvent::QuestionAsked(_)) {}
+        while !matches!(
+            within_hang_timeout("an event", events.recv()).await.unwrap(),
+            AgentEvent::Question(QuestionEvent::Asked(_))
+        ) {}
     };
     let (end, ()) =
         within_hang_timeout("the turn's end", async { tokio::join!(agent.prompt("act", &cancel), front_end) }).await;
@@ -188,9 +191,13 @@ async fn two_calls_side_by_side_are_asked_about_one_after_the_other() {
         let (mut judged, mut rung, mut open) = (0, 0, Vec::new());
         while questions < 2 || !open.is_empty() {
             match events.recv().await.unwrap() {
-                AgentEvent::HookFinished { report, .. } if report.event == EventKind::BeforeTool => judged += 1,
-                AgentEvent::HookFinished { report, .. } if report.event == EventKind::Notification => rung += 1,
-                AgentEvent::QuestionAsked(question) => {
+                AgentEvent::Hook(HookEvent::Finished { report, .. }) if report.event == EventKind::BeforeTool => {
+                    judged += 1
+                }
+                AgentEvent::Hook(HookEvent::Finished { report, .. }) if report.event == EventKind::Notification => {
+                    rung += 1
+                }
+                AgentEvent::Question(QuestionEvent::Asked(question)) => {
                     open.push(question.id);
                     questions += 1;
                     assert_eq!(open.len(), 1, "one question at a time");

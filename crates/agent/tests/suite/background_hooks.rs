@@ -2,7 +2,9 @@
 //! them.
 
 use hookwright_agent::session::{SessionCommand, Shutdown};
-use hookwright_agent::{AgentEvent, ApprovalReply, EndReason, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, AgentNotice, ApprovalReply, EndReason, HookEvent, QuestionEvent, SessionEvent, TurnEnd, TurnEvent,
+};
 use hookwright_hooks::EventKind;
 
 use super::support::{RunningSession, TestProject, is_idle};
@@ -12,8 +14,8 @@ async fn approve_until_idle(session: &mut RunningSession) -> Option<TurnEnd> {
     let mut end = None;
     loop {
         match session.next_event().await.unwrap() {
-            AgentEvent::QuestionAsked(question) => session.approve(question.id, ApprovalReply::Once),
-            AgentEvent::TurnFinished(how) => end = Some(how),
+            AgentEvent::Question(QuestionEvent::Asked(question)) => session.approve(question.id, ApprovalReply::Once),
+            AgentEvent::Turn(TurnEvent::Finished(how)) => end = Some(how),
             event if is_idle(&event) => return end,
             _ => {}
         }
@@ -22,7 +24,7 @@ async fn approve_until_idle(session: &mut RunningSession) -> Option<TurnEnd> {
 
 fn hook_warnings(told: &[AgentEvent]) -> Vec<String> {
     let warning = |event: &AgentEvent| match event {
-        AgentEvent::HookWarning { hook, text, .. } => Some(format!("{hook} {text}")),
+        AgentEvent::Hook(HookEvent::Warning { hook, text, .. }) => Some(format!("{hook} {text}")),
         _ => None,
     };
     told.iter().filter_map(warning).collect()
@@ -52,7 +54,9 @@ async fn a_late_hook_message_is_shown_when_it_arrives() {
     session.prompt(SHELL_CALL_PROMPT);
     assert_eq!(approve_until_idle(&mut session).await, Some(TurnEnd::Answered));
     project.open_gate("gate").await;
-    session.wait_for(|event| matches!(event, AgentEvent::HookMessage { text, .. } if text == "at last")).await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Hook(HookEvent::Message { text, .. }) if text == "at last"))
+        .await;
 }
 
 #[tokio::test]
@@ -63,7 +67,14 @@ async fn compression_does_not_wait_for_its_hook() {
         session.run_prompt(prompt).await;
     }
     session.send(SessionCommand::Compress);
-    session.wait_for(|event| matches!(event, AgentEvent::Compressed { .. } | AgentEvent::Warning(_))).await;
+    session
+        .wait_for(|event| {
+            matches!(
+                event,
+                AgentEvent::Session(SessionEvent::Compressed { .. }) | AgentEvent::Notice(AgentNotice::Warning(_))
+            )
+        })
+        .await;
     session.wait_until_idle().await;
     let told = session.finish().await;
     assert_eq!(hook_warnings(&told), ["slow was still running at the end of the session, and was ended"]);
@@ -80,9 +91,11 @@ async fn a_session_end_hook_has_a_grace_period_and_its_kill_is_reported() {
             "slow was still running at the end of the session when its time was over, and was ended (`hooksConfig.sessionEndGrace` gives it more)"
         ]
     );
-    let ended = |event: &&AgentEvent| matches!(event, AgentEvent::HookFinished { report, .. } if report.event == EventKind::SessionEnd);
+    let ended = |event: &&AgentEvent| matches!(event, AgentEvent::Hook(HookEvent::Finished { report, .. }) if report.event == EventKind::SessionEnd);
     assert_eq!(told.iter().filter(ended).count(), 2);
-    assert!(told.iter().any(|event| matches!(event, AgentEvent::HookMessage { text, .. } if text == "bye")));
+    assert!(
+        told.iter().any(|event| matches!(event, AgentEvent::Hook(HookEvent::Message { text, .. }) if text == "bye"))
+    );
 }
 
 #[tokio::test]
@@ -90,7 +103,7 @@ async fn a_cancelled_turn_ends_its_hooks() {
     let project = TestProject::new().hook("Notification", "slow", "sleep 1000");
     let mut session = project.start_idle_session().await;
     session.prompt(SHELL_CALL_PROMPT);
-    session.wait_for(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Hook(HookEvent::Started { .. }))).await;
     session.send(SessionCommand::Cancel);
-    session.wait_for(|event| matches!(event, AgentEvent::HookFinished { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Hook(HookEvent::Finished { .. }))).await;
 }

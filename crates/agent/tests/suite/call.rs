@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use hookwright_agent::{AgentEvent, ApprovalMode, CallDecision, TurnEnd};
+use hookwright_agent::{AgentEvent, ApprovalMode, CallDecision, HookEvent, ToolEvent, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_tools::{Tool, ToolErrorKind, ToolKind};
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ async fn a_denied_call_does_not_run_and_the_model_reads_why() {
     assert!(ran.is_empty());
     assert_eq!(stage.call_results(), [("error".to_owned(), "Tool execution blocked: not that".to_owned())]);
     assert_eq!(first_failure(&stage), (ToolErrorKind::PolicyViolation, Some(CallDecision::Reject)));
-    assert!(!stage.events_seen.iter().any(|event| matches!(event, AgentEvent::ToolStarted(_))));
+    assert!(!stage.events_seen.iter().any(|event| matches!(event, AgentEvent::Tool(ToolEvent::Started(_)))));
     assert!(project.inputs("after").is_empty());
 }
 
@@ -67,7 +67,7 @@ async fn a_rewritten_call_runs_with_the_hooks_arguments_and_says_so() {
     );
     assert_eq!(project.inputs("after")[0]["tool_input"], json!({"text": "harmless"}));
     let rewritten = stage.filter_events(|event| match event {
-        AgentEvent::ToolStarted(start) => Some(start.rewritten_args.clone()),
+        AgentEvent::Tool(ToolEvent::Started(start)) => Some(start.rewritten_args.clone()),
         _ => None,
     });
     assert_eq!(rewritten, [["text"]]);
@@ -207,15 +207,15 @@ async fn a_call_has_one_name_everywhere() {
             ids
         };
         let requested = of(|event| match event {
-            AgentEvent::ToolRequested { call_id, .. } => Some(call_id),
+            AgentEvent::Tool(ToolEvent::Requested { call_id, .. }) => Some(call_id),
             _ => None,
         });
         let started = of(|event| match event {
-            AgentEvent::ToolStarted(start) => Some(&start.call_id),
+            AgentEvent::Tool(ToolEvent::Started(start)) => Some(&start.call_id),
             _ => None,
         });
         let finished = of(|event| match event {
-            AgentEvent::ToolFinished(end) => Some(&end.call_id),
+            AgentEvent::Tool(ToolEvent::Finished(end)) => Some(&end.call_id),
             _ => None,
         });
         assert_eq!((&started, &finished), (&requested, &requested));
@@ -247,7 +247,7 @@ async fn a_cancel_while_a_hook_judges_a_result_leaves_it_out() {
         .start();
     let end = stage
         .prompt_observed("act", |event, cancel| {
-            if matches!(event, AgentEvent::HookStarted { event: EventKind::AfterTool, .. }) {
+            if matches!(event, AgentEvent::Hook(HookEvent::Started { event: EventKind::AfterTool, .. })) {
                 cancel.cancel();
             }
         })
@@ -267,7 +267,7 @@ async fn a_cancel_while_a_guard_judges_runs_nothing() {
         .start();
     let end = stage
         .prompt_observed("act", |event, cancel| {
-            if matches!(event, AgentEvent::HookStarted { event: EventKind::BeforeTool, .. }) {
+            if matches!(event, AgentEvent::Hook(HookEvent::Started { event: EventKind::BeforeTool, .. })) {
                 cancel.cancel();
             }
         })

@@ -3,7 +3,7 @@
 use hookwright_agent::session::{
     ChatAction, PreparedSession, Reply, SessionCommand, SessionError, SessionOptions, Tone,
 };
-use hookwright_agent::{AgentEvent, ApprovalMode, TurnEnd};
+use hookwright_agent::{AgentEvent, ApprovalMode, SessionEvent, TurnEnd};
 use hookwright_settings::ProcessEnv;
 use hookwright_testkit::fs;
 use serde_json::{Value, json};
@@ -45,7 +45,7 @@ async fn a_cleared_conversation_has_another_id_and_knows_nothing() {
     session.run_prompt("say something old").await;
     let old = session.handle.view().session_id();
     session.send(SessionCommand::Clear);
-    session.wait_for(|event| matches!(event, AgentEvent::Cleared)).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::Cleared))).await;
     session.wait_until_idle().await;
     let new = session.handle.view().session_id();
     assert_ne!(old, new);
@@ -71,7 +71,7 @@ async fn an_earlier_session_goes_on_under_its_id() {
     session.send(SessionCommand::Resume(None));
     let sessions = session
         .find_event(|event| match event {
-            AgentEvent::Reply(Reply::Sessions(sessions)) => Some(sessions),
+            AgentEvent::Session(SessionEvent::Reply(Reply::Sessions(sessions))) => Some(sessions),
             _ => None,
         })
         .await;
@@ -79,7 +79,7 @@ async fn an_earlier_session_goes_on_under_its_id() {
     session.send(SessionCommand::Resume(Some(first.clone())));
     let history = session
         .find_event(|event| match event {
-            AgentEvent::History(history) => Some(history),
+            AgentEvent::Session(SessionEvent::History(history)) => Some(history),
             _ => None,
         })
         .await;
@@ -102,7 +102,9 @@ async fn a_session_that_is_not_there_changes_nothing() {
     session.send(SessionCommand::Resume(None));
     assert_eq!(session.next_reply_text().await, "there are no earlier sessions of this project");
     session.send(SessionCommand::Resume(Some("9".to_owned())));
-    session.wait_for(|event| matches!(event, AgentEvent::Reply(Reply::Text(Tone::Error, _)))).await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::Reply(Reply::Text(Tone::Error, _)))))
+        .await;
     assert_eq!(session.handle.view().session_id(), id);
     assert_eq!(session.run_prompt("say on").await.0, "on");
 }

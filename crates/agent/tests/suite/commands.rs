@@ -1,7 +1,7 @@
 //! Commands that the session itself answers: memory, approval mode, tools, about.
 
 use hookwright_agent::session::{Detail, MemoryAction, Reply, SessionCommand, SessionOptions};
-use hookwright_agent::{AgentEvent, ApprovalMode};
+use hookwright_agent::{AgentEvent, ApprovalMode, HookEvent, ModelEvent, SessionEvent};
 use hookwright_testkit::fs;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ async fn system_prompt_of_request(session: &mut RunningSession) -> String {
     session.prompt("say hello");
     let system = session
         .find_event(|event| match event {
-            AgentEvent::ModelRequest { request, .. } => request.system,
+            AgentEvent::Model(ModelEvent::Requested { request, .. }) => request.system,
             _ => None,
         })
         .await;
@@ -24,7 +24,7 @@ async fn reply_rows(session: &mut RunningSession, order: SessionCommand) -> Vec<
     session.send(order);
     session
         .find_event(|event| match event {
-            AgentEvent::Reply(Reply::Rows(rows)) => Some(rows),
+            AgentEvent::Session(SessionEvent::Reply(Reply::Rows(rows))) => Some(rows),
             _ => None,
         })
         .await
@@ -50,7 +50,7 @@ async fn memory_reloaded_during_a_turn_applies_to_the_next_turn() {
         TestProject::new().gate("gate").hook("BeforeAgent", "hold", "case $input in *hold*) read _ <gate;; esac");
     let mut session = project.start_idle_session().await;
     session.prompt("say hold");
-    session.wait_for(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Hook(HookEvent::Started { .. }))).await;
     project.write("GEMINI.md", "Always answer in verse.");
     session.send(SessionCommand::Memory(MemoryAction::Reload));
     session.next_reply_text().await;
@@ -63,7 +63,7 @@ async fn memory_reloaded_during_a_turn_applies_to_the_next_turn() {
 async fn the_mode_changes_at_once_and_yolo_needs_a_yolo_start() {
     async fn assert_mode_becomes(session: &mut RunningSession, wanted: ApprovalMode) -> ApprovalMode {
         session.send(SessionCommand::SetApprovalMode(wanted));
-        session.wait_for(|event| matches!(event, AgentEvent::ModeChanged(_))).await;
+        session.wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::ModeChanged(_)))).await;
         session.handle.view().services.approvals.mode()
     }
     let project = TestProject::new();

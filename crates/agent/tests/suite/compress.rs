@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, SessionEvent, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_model::{Content, Part};
 use hookwright_tools::ToolKind;
@@ -44,7 +44,7 @@ async fn compress_and_drain(stage: &mut TestAgent) -> Result<(), TurnEnd> {
 
 fn compression_trigger(event: &AgentEvent) -> Option<&'static str> {
     match event {
-        AgentEvent::Compressed { trigger, before, after } => {
+        AgentEvent::Session(SessionEvent::Compressed { trigger, before, after }) => {
             assert!(after < before, "{before} -> {after}");
             Some(trigger)
         }
@@ -89,7 +89,9 @@ async fn nothing_to_compress_sends_no_request() {
     let project = TestProject::new().hook("PreCompress", "pre", "");
     let mut stage = project.start_agent(ScriptedModel::new());
     assert_eq!(compress_and_drain(&mut stage).await, Ok(()));
-    assert!(matches!(&stage.events_seen[..], [AgentEvent::Note(note)] if note == "Nothing to compress."));
+    assert!(
+        matches!(&stage.events_seen[..], [AgentEvent::Notice(AgentNotice::Note(note))] if note == "Nothing to compress.")
+    );
     assert!(stage.script.requests().is_empty() && project.inputs("pre").is_empty());
 }
 
@@ -190,7 +192,7 @@ async fn a_cancel_ends_it_and_the_history_stays() {
     stage.prompt("one").await;
     let end = stage
         .prompt_observed("two", |event, cancel| {
-            if matches!(event, AgentEvent::HookStarted { event: EventKind::PreCompress, .. }) {
+            if matches!(event, AgentEvent::Hook(HookEvent::Started { event: EventKind::PreCompress, .. })) {
                 cancel.cancel();
             }
         })

@@ -1,7 +1,7 @@
 //! Hook commands of a session: list, switch, trust and fire hooks, with effect at once and in the next session.
 
-use hookwright_agent::AgentEvent;
 use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, Reply, SessionCommand};
+use hookwright_agent::{AgentEvent, HookEvent, SessionEvent};
 use serde_json::{Value, json};
 
 use super::support::{RunningSession, TestProject};
@@ -23,7 +23,7 @@ async fn list_hooks(session: &mut RunningSession) -> Vec<HookListEntry> {
     session.send(SessionCommand::Hooks(HooksAction::List));
     session
         .find_event(|event| match event {
-            AgentEvent::Reply(Reply::Hooks(hooks)) => Some(hooks),
+            AgentEvent::Session(SessionEvent::Reply(Reply::Hooks(hooks))) => Some(hooks),
             _ => None,
         })
         .await
@@ -84,7 +84,7 @@ async fn a_hook_is_switched_off_in_the_middle_of_a_turn() {
         TestProject::new().gate("gate").hook("BeforeAgent", "hold", "read _ <gate").hook("AfterAgent", "two", "");
     let mut session = project.start_idle_session().await;
     session.prompt("say hello");
-    session.wait_for(|event| matches!(event, AgentEvent::HookStarted { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Hook(HookEvent::Started { .. }))).await;
     switch_hooks(&mut session, HooksAction::Disable("two".to_owned())).await;
     project.open_gate("gate").await;
     session.wait_until_idle().await;
@@ -133,7 +133,7 @@ async fn one_hook_is_fired_alone() {
     session.handle.fire_canary(hook);
     let report = session
         .find_event(|event| match event {
-            AgentEvent::HookFinished { report, .. } => Some(report),
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) => Some(report),
             _ => None,
         })
         .await;

@@ -1,7 +1,7 @@
 //! A busy session: prompts are queued, recalled and returned, and other commands act at once.
 
 use hookwright_agent::session::{ChatAction, SessionCommand};
-use hookwright_agent::{AgentEvent, SessionActivity, TurnEnd};
+use hookwright_agent::{AgentEvent, SessionActivity, SessionEvent, ToolEvent, TurnEnd, TurnEvent};
 use serde_json::json;
 
 use super::support::{RunningSession, TestProject, is_idle, reply_text, turn_end};
@@ -15,12 +15,14 @@ fn project_with_gate() -> TestProject {
 async fn session_with_held_prompt(project: &TestProject, waiting: &[&str]) -> RunningSession {
     let mut session = project.start_idle_session().await;
     session.prompt("say hold");
-    session.wait_for(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Turn(TurnEvent::Received { .. }))).await;
     for prompt in waiting {
         session.prompt(prompt);
     }
     if !waiting.is_empty() {
-        session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all == waiting)).await;
+        session
+            .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::PromptsQueued(all)) if all == waiting))
+            .await;
     }
     session
 }
@@ -33,9 +35,9 @@ async fn prompts_wait_and_begin_in_order() {
     let (mut begun, mut waiting, mut ends) = (Vec::new(), Vec::new(), Vec::new());
     while ends.len() < 3 {
         match session.next_event().await.unwrap() {
-            AgentEvent::InputStarted(typed) => begun.push(typed),
-            AgentEvent::PromptsQueued(all) => waiting.push(all.len()),
-            AgentEvent::TurnFinished(end) => ends.push((begun.len(), end)),
+            AgentEvent::Session(SessionEvent::InputStarted(typed)) => begun.push(typed),
+            AgentEvent::Session(SessionEvent::PromptsQueued(all)) => waiting.push(all.len()),
+            AgentEvent::Turn(TurnEvent::Finished(end)) => ends.push((begun.len(), end)),
             _ => {}
         }
     }
@@ -53,12 +55,14 @@ async fn a_cancel_ends_the_turn_and_gives_back_what_waits() {
     assert_eq!(session.find_event(turn_end).await, TurnEnd::Cancelled);
     let back = session
         .find_event(|event| match event {
-            AgentEvent::PromptsReturned(prompts) => Some(prompts),
+            AgentEvent::Session(SessionEvent::PromptsReturned(prompts)) => Some(prompts),
             _ => None,
         })
         .await;
     assert_eq!(back, ["say two", "say three"]);
-    session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all.is_empty())).await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::PromptsQueued(all)) if all.is_empty()))
+        .await;
     session.wait_until_idle().await;
     assert_eq!(session.run_prompt("say four").await, ("four".to_owned(), TurnEnd::Answered));
     let begun = project.input_fields("hold", "prompt");
@@ -70,8 +74,14 @@ async fn the_last_prompt_that_waits_can_be_taken_back() {
     let project = project_with_gate();
     let mut session = session_with_held_prompt(&project, &["say two", "say three"]).await;
     session.send(SessionCommand::RecallPrompt);
-    session.wait_for(|event| matches!(event, AgentEvent::PromptsReturned(all) if all == &["say three"])).await;
-    session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all == &["say two"])).await;
+    session
+        .wait_for(
+            |event| matches!(event, AgentEvent::Session(SessionEvent::PromptsReturned(all)) if all == &["say three"]),
+        )
+        .await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::PromptsQueued(all)) if all == &["say two"]))
+        .await;
     project.open_gate("gate").await;
     session.wait_until_idle().await;
     session.wait_until_idle().await;
@@ -79,7 +89,10 @@ async fn the_last_prompt_that_waits_can_be_taken_back() {
     session.send(SessionCommand::RecallPrompt);
     let rest = session.finish().await;
     assert!(
-        !rest.iter().any(|event| matches!(event, AgentEvent::PromptsReturned(_) | AgentEvent::InputStarted(_))),
+        !rest.iter().any(|event| matches!(
+            event,
+            AgentEvent::Session(SessionEvent::PromptsReturned(_)) | AgentEvent::Session(SessionEvent::InputStarted(_))
+        )),
         "{rest:?}"
     );
     assert_eq!(project.input_fields("hold", "prompt"), ["say hold", "say two"]);
@@ -95,7 +108,7 @@ async fn the_queue_of_prompts_is_bounded() {
     session.send(SessionCommand::Cancel);
     let back = session
         .find_event(|event| match event {
-            AgentEvent::PromptsReturned(prompts) => Some(prompts.len()),
+            AgentEvent::Session(SessionEvent::PromptsReturned(prompts)) => Some(prompts.len()),
             _ => None,
         })
         .await;
@@ -109,14 +122,16 @@ async fn commands_for_the_agent_are_queued() {
     session.send(SessionCommand::UserShell("echo from the user".to_owned()));
     session.send(SessionCommand::Clear);
     session.prompt("say after");
-    session.wait_for(|event| matches!(event, AgentEvent::PromptsQueued(all) if all.len() == 3)).await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::PromptsQueued(all)) if all.len() == 3))
+        .await;
     project.open_gate("gate").await;
     let mut activities = Vec::new();
     let mut typed = Vec::new();
     while typed.len() < 3 {
         match session.next_event().await.unwrap() {
-            AgentEvent::Busy(activity) => activities.push(activity),
-            AgentEvent::InputStarted(what) => typed.push(what),
+            AgentEvent::Session(SessionEvent::Busy(activity)) => activities.push(activity),
+            AgentEvent::Session(SessionEvent::InputStarted(what)) => typed.push(what),
             _ => {}
         }
     }
@@ -142,11 +157,13 @@ async fn another_model_chosen_meanwhile_is_asked_next_and_named_from_then_on() {
     let project = project_with_gate().hook("BeforeModel", "model", "");
     let mut session = session_with_held_prompt(&project, &[]).await;
     session.send(SessionCommand::Model(Some("offline-2".to_owned())));
-    session.wait_for(|event| matches!(event, AgentEvent::ModelChanged(name) if name == "offline-2")).await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::ModelChanged(name)) if name == "offline-2"))
+        .await;
     project.open_gate("gate").await;
     let named = session
         .find_event(|event| match event {
-            AgentEvent::Idle { model, .. } => Some(model),
+            AgentEvent::Session(SessionEvent::Idle { model, .. }) => Some(model),
             _ => None,
         })
         .await;
@@ -164,7 +181,7 @@ async fn a_kept_conversation_is_not_gone_on_with_while_the_agent_works() {
     session.send(SessionCommand::Chat(ChatAction::Save("mine".to_owned())));
     session.next_reply_text().await;
     session.prompt("say hold");
-    session.wait_for(|event| matches!(event, AgentEvent::PromptReceived { .. })).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Turn(TurnEvent::Received { .. }))).await;
     let id = session.handle.view().session_id();
     session.send(SessionCommand::Chat(ChatAction::Resume("mine".to_owned())));
     session.send(SessionCommand::ListCustomCommands);
@@ -189,7 +206,7 @@ async fn output_of_the_users_command_reaches_the_model_with_the_next_prompt() {
     session.send(SessionCommand::UserShell("echo from the user".to_owned()));
     let end = session
         .find_event(|event| match event {
-            AgentEvent::ToolFinished(end) => Some(end),
+            AgentEvent::Tool(ToolEvent::Finished(end)) => Some(end),
             _ => None,
         })
         .await;

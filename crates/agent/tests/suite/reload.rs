@@ -2,7 +2,10 @@
 //! nothing.
 
 use hookwright_agent::session::{HooksAction, Reply, SessionCommand, SessionOptions};
-use hookwright_agent::{AgentEvent, Answer, ApprovalReply, GuardTrustReply, Question, QuestionSubject};
+use hookwright_agent::{
+    AgentEvent, Answer, ApprovalReply, GuardTrustReply, Question, QuestionEvent, QuestionSubject, SessionEvent,
+    ToolEvent, TurnEvent,
+};
 use hookwright_settings::ApprovalMode;
 use serde_json::{Value, json};
 
@@ -16,7 +19,7 @@ async fn wait_for_reply(session: &mut RunningSession, words: &str) -> String {
     let handle = session.handle.clone();
     session
         .find_event(|event| match event {
-            AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::GuardTrust(_) }) => {
+            AgentEvent::Question(QuestionEvent::Asked(Question { id, subject: QuestionSubject::GuardTrust(_) })) => {
                 handle.send(SessionCommand::Answer { id, answer: Answer::GuardTrust(GuardTrustReply::Trust) });
                 None
             }
@@ -30,8 +33,8 @@ async fn needs_approval(session: &mut RunningSession) -> bool {
     session.prompt(r#"call run_shell_command {"command": "touch made"}"#);
     let question = session
         .find_event(|event| match event {
-            AgentEvent::QuestionAsked(question) => Some(Some(question.id)),
-            AgentEvent::ToolStarted(_) => Some(None),
+            AgentEvent::Question(QuestionEvent::Asked(question)) => Some(Some(question.id)),
+            AgentEvent::Tool(ToolEvent::Started(_)) => Some(None),
             _ => None,
         })
         .await;
@@ -126,7 +129,7 @@ async fn environment_settings_for_commands_are_reloaded() {
         session.prompt(r#"call run_shell_command {"command": "echo ${GEMINI_API_TOKEN:-none} >>seen"}"#);
         let question = session.next_question().await;
         session.approve(question.id, ApprovalReply::Once);
-        session.find_event(|event| matches!(event, AgentEvent::TurnFinished(_)).then_some(())).await;
+        session.find_event(|event| matches!(event, AgentEvent::Turn(TurnEvent::Finished(_))).then_some(())).await;
     }
     assert_eq!(project.read("seen"), "secret\nnone\n");
 }
@@ -162,7 +165,7 @@ async fn new_custom_commands_are_found_on_demand() {
     let mut session = project.start_idle_session().await;
     project.write(".gemini/commands/greet.toml", "description = \"says hello\"\nprompt = \"say hello\"\n");
     session.send(SessionCommand::ListCustomCommands);
-    session.wait_for(|event| matches!(event, AgentEvent::ConfigurationChanged)).await;
+    session.wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::ConfigurationChanged))).await;
     let names: Vec<_> = session.handle.view().commands.list.iter().map(|command| command.name.clone()).collect();
     assert_eq!(names, ["greet"]);
 }
@@ -186,7 +189,11 @@ async fn enabling_a_hook_clears_it_from_the_users_settings_too() {
 
 /// Waits for the session to change its approval mode.
 async fn next_mode(session: &mut RunningSession) -> ApprovalMode {
-    session.find_event(|event| if let AgentEvent::ModeChanged(mode) = event { Some(mode) } else { None }).await
+    session
+        .find_event(
+            |event| if let AgentEvent::Session(SessionEvent::ModeChanged(mode)) = event { Some(mode) } else { None },
+        )
+        .await
 }
 
 /// Has the agent change a hook's script, and leaves the change untrusted.
@@ -239,7 +246,7 @@ async fn the_list_of_commands_says_where_arguments_are_read_as_code() {
     session.send(SessionCommand::ListCustomCommands);
     let rows = session
         .find_event(|event| match event {
-            AgentEvent::Reply(Reply::Rows(rows)) => Some(rows),
+            AgentEvent::Session(SessionEvent::Reply(Reply::Rows(rows))) => Some(rows),
             _ => None,
         })
         .await;

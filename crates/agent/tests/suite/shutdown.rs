@@ -2,7 +2,7 @@
 //! read.
 
 use hookwright_agent::session::{SessionCommand, SessionOptions, Shutdown};
-use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
+use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, HookEvent, ModelEvent, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_hooks::{EventKind, Hook};
 use hookwright_model::{Chunk, Part};
 use hookwright_tools::ToolKind;
@@ -16,7 +16,7 @@ use super::support::{
 fn turn_ends(events: &[AgentEvent]) -> Vec<&TurnEnd> {
     let mut ends = Vec::new();
     for event in events {
-        if let AgentEvent::TurnFinished(end) = event {
+        if let AgentEvent::Turn(TurnEvent::Finished(end)) = event {
             ends.push(end);
         }
     }
@@ -24,7 +24,7 @@ fn turn_ends(events: &[AgentEvent]) -> Vec<&TurnEnd> {
 }
 
 fn is_hook_start(event: &AgentEvent) -> bool {
-    matches!(event, AgentEvent::HookStarted { .. })
+    matches!(event, AgentEvent::Hook(HookEvent::Started { .. }))
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn a_tool_that_floods_an_unread_session_takes_no_memory_and_can_be_cancell
     let rest = session.drain_events().await;
     assert_eq!(turn_ends(&rest), [&TurnEnd::Cancelled]);
     let output = |event: &AgentEvent| match event {
-        AgentEvent::ToolOutput { text, .. } => Some(text.len()),
+        AgentEvent::Tool(ToolEvent::Output { text, .. }) => Some(text.len()),
         _ => None,
     };
     let kept: Vec<usize> = rest.iter().filter_map(output).collect();
@@ -144,7 +144,7 @@ async fn a_model_that_floods_an_unread_session_is_held_up_and_can_be_cancelled()
     assert_eq!(within_hang_timeout("the turn's end", turn).await.unwrap(), TurnEnd::Cancelled);
     let mut shown = 0;
     while let Some(event) = events.try_recv() {
-        shown += usize::from(matches!(event, AgentEvent::Thought(_)));
+        shown += usize::from(matches!(event, AgentEvent::Model(ModelEvent::Thought(_))));
     }
     assert!(shown > 0);
 }
@@ -158,7 +158,9 @@ async fn a_hook_function_that_panics_is_a_hook_that_failed() {
         registry.add(Hook::from_function(EventKind::BeforeAgent, "wild", |_| async { panic!("a hook panics") }));
     });
     session.prompt("say hello");
-    session.wait_for(|event| matches!(event, AgentEvent::HookWarning { hook, .. } if hook == "wild")).await;
+    session
+        .wait_for(|event| matches!(event, AgentEvent::Hook(HookEvent::Warning { hook, .. }) if hook == "wild"))
+        .await;
     session.wait_for(is_text).await;
     session.wait_until_idle().await;
     assert_eq!(session.run_prompt("say again").await, ("again".to_owned(), TurnEnd::Answered));

@@ -1,6 +1,6 @@
 //! One request: changes by BeforeModel and BeforeToolSelection, and that no part of the answer bypasses AfterModel.
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, HookEvent, ModelEvent, TurnEnd};
 use hookwright_hooks::EventKind;
 use hookwright_model::{Chunk, Part};
 use hookwright_testkit::fs;
@@ -22,7 +22,8 @@ fn redact_script() -> String {
 
 /// Returns all events except those with the hooks' own inputs.
 fn events_without_hook_inputs(stage: &TestAgent) -> String {
-    let others = stage.events_seen.iter().filter(|event| !matches!(event, AgentEvent::HookFinished { .. }));
+    let others =
+        stage.events_seen.iter().filter(|event| !matches!(event, AgentEvent::Hook(HookEvent::Finished { .. })));
     others.map(|event| format!("{event:?}\n")).collect()
 }
 
@@ -125,7 +126,7 @@ async fn every_event_of_a_turn_tells_the_approval_mode() {
 /// Returns what may be recorded of the hook runs on an event.
 fn hook_records(stage: &TestAgent, event: EventKind) -> String {
     let record = |seen: &AgentEvent| match seen {
-        AgentEvent::HookFinished { report, input } if report.event == event => {
+        AgentEvent::Hook(HookEvent::Finished { report, input }) if report.event == event => {
             let shown = !report.answer.suppress_output;
             let said = shown.then(|| format!("{:?} {:?} {:?}", report.stdout, report.stderr, report.answer));
             Some(format!("{}: {input:?} {}\n", report.hook, said.unwrap_or_default()))
@@ -167,10 +168,12 @@ async fn text_shown_to_no_hook_is_in_no_record() {
     let script = ScriptedModel::new().answer_in_chunks(vec![calls, finish]).answer("ok");
     let mut stage = TestProject::new().start_agent(script);
     stage.prompt("hello").await;
-    let told = stage
-        .events_seen
-        .iter()
-        .filter(|event| matches!(event, AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. }));
+    let told = stage.events_seen.iter().filter(|event| {
+        matches!(
+            event,
+            AgentEvent::Model(ModelEvent::Requested { .. }) | AgentEvent::Model(ModelEvent::Answered { .. })
+        )
+    });
     let told: String = told.map(|event| format!("{event:?}\n")).collect();
     assert!(told.contains("unknown_tool") && !told.contains(SECRET), "{told}");
 }
@@ -234,8 +237,10 @@ async fn no_piece_is_shown_before_the_hook_has_let_it_pass() {
     let mut shown = 0;
     for event in &stage.events_seen {
         match event {
-            AgentEvent::HookFinished { report, .. } if report.event == EventKind::AfterModel => judged += 1,
-            AgentEvent::Text(_) => {
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) if report.event == EventKind::AfterModel => {
+                judged += 1
+            }
+            AgentEvent::Model(ModelEvent::Text(_)) => {
                 shown += 1;
                 assert_eq!(judged, shown, "each piece right after its hook");
             }
@@ -254,7 +259,7 @@ async fn held_text_is_shown_only_when_its_unit_is_complete() {
     // The next sentence releases the one before it, and the end releases the last.
     let end = stage
         .prompt_observed("count", |event, _| {
-            let AgentEvent::Text(text) = event else { return };
+            let AgentEvent::Model(ModelEvent::Text(text)) = event else { return };
             shown.push(text.clone());
             match (text.as_str(), &sender) {
                 ("One. ", Some(sender)) => {
@@ -283,7 +288,9 @@ async fn a_denied_answer_is_dropped_whole_and_said_to_be() {
         project.start_agent(ScriptedModel::new().answer_in_pieces(&["well, ", "hunter2", "never"]).answer("ok"));
     assert_eq!(stage.prompt("which word?").await, TurnEnd::Blocked("a secret".into()));
     assert_eq!(stage.answer_text(), "well, ");
-    stage.position_of(|event| matches!(event, AgentEvent::AnswerDropped { reason } if reason == "a secret"));
+    stage.position_of(
+        |event| matches!(event, AgentEvent::Model(ModelEvent::AnswerDropped { reason }) if reason == "a secret"),
+    );
     assert_eq!(stage.message_texts(), ["which word?"]);
     stage.prompt("and now?").await;
     assert!(!stage.script.messages_json(1).contains("well"));
@@ -308,7 +315,7 @@ async fn thoughts_are_shown_as_such_and_are_no_content() {
     let mut stage =
         project.start_agent(ScriptedModel::new().answer_with_parts(vec![Part::thought("hm"), Part::text("ok")]));
     stage.prompt("think").await;
-    stage.position_of(|event| matches!(event, AgentEvent::Thought(thought) if thought == "hm"));
+    stage.position_of(|event| matches!(event, AgentEvent::Model(ModelEvent::Thought(thought)) if thought == "hm"));
     assert_eq!((stage.answer_text().as_str(), project.input_fields("look", "content")), ("ok", vec![json!("ok")]));
 }
 
@@ -318,7 +325,7 @@ async fn a_hook_that_fails_on_every_piece_is_said_once() {
     let mut stage = project.start_agent(ScriptedModel::new().answer_in_pieces(&["one ", "two ", "three"]));
     assert_eq!(stage.prompt("count").await, TurnEnd::Answered);
     let warned = stage.filter_events(|event| match event {
-        AgentEvent::HookWarning { hook, .. } => Some(hook.as_str()),
+        AgentEvent::Hook(HookEvent::Warning { hook, .. }) => Some(hook.as_str()),
         _ => None,
     });
     assert_eq!(warned, ["broken"]);
@@ -333,7 +340,7 @@ async fn a_cancel_in_the_middle_keeps_what_was_shown() {
     let mut stage = project.start_agent(script);
     let end = stage
         .prompt_observed("tell", |event, cancel| {
-            if matches!(event, AgentEvent::Text(_)) {
+            if matches!(event, AgentEvent::Model(ModelEvent::Text(_))) {
                 cancel.cancel();
             }
         })
@@ -351,7 +358,7 @@ async fn a_cancel_while_a_hook_judges_shows_and_keeps_nothing_of_the_piece() {
     let mut started = 0;
     let end = stage
         .prompt_observed("tell", |event, cancel| {
-            started += usize::from(matches!(event, AgentEvent::HookStarted { .. }));
+            started += usize::from(matches!(event, AgentEvent::Hook(HookEvent::Started { .. })));
             if started == 2 {
                 cancel.cancel();
             }
@@ -368,7 +375,7 @@ async fn a_cancel_ends_the_wait_for_a_model_that_does_not_begin() {
     let mut stage = project.start_agent(ScriptedModel::new().never_answer());
     let end = stage
         .prompt_observed("hello", |event, cancel| {
-            if matches!(event, AgentEvent::ModelRequest { .. }) {
+            if matches!(event, AgentEvent::Model(ModelEvent::Requested { .. })) {
                 cancel.cancel();
             }
         })

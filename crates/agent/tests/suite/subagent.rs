@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use hookwright_agent::{AgentEvent, ApprovalReply, TurnEnd};
+use hookwright_agent::{AgentEvent, ApprovalReply, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_model::Part;
 use hookwright_testkit::fs;
 use hookwright_tools::{Tool, ToolErrorKind, ToolKind};
@@ -94,7 +94,7 @@ async fn an_agent_works_by_itself_and_reports() {
     // Its events carry its name, and its text is not the answer.
     assert_eq!(stage.answer_text(), "done");
     let within = stage.filter_events(|event| match event.unwrap_subagent() {
-        (Some(agent), AgentEvent::ToolFinished(end)) => Some((agent.name.as_str(), end.name.as_str())),
+        (Some(agent), AgentEvent::Tool(ToolEvent::Finished(end))) => Some((agent.name.as_str(), end.name.as_str())),
         _ => None,
     });
     assert_eq!(within, [("scout", "read_file")]);
@@ -146,7 +146,11 @@ async fn before_agent_denials_and_after_agent_retries_apply_to_the_subagent_alon
     let mut stage = project.agent_setup(delegating_model(&scout)).with_subagent("scout", "").start();
     assert_eq!(stage.prompt("go").await, TurnEnd::Answered);
     assert_eq!(first_call_result(&stage).1, "second");
-    assert!(stage.filter_events(|event| matches!(event, AgentEvent::AgentRetry { .. }).then_some(())).is_empty());
+    assert!(
+        stage
+            .filter_events(|event| matches!(event, AgentEvent::Turn(TurnEvent::Retried { .. })).then_some(()))
+            .is_empty()
+    );
 }
 
 #[tokio::test]

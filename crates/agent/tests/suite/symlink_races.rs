@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use hookwright_agent::{AgentEvent, ApprovalReply, TurnEnd};
+use hookwright_agent::{AgentEvent, ApprovalReply, QuestionEvent, TurnEnd};
 use hookwright_testkit::deadline::*;
 use hookwright_tools::{ToolContext, ToolDisplay, ToolSet, WebSearchSupport, Workspace};
 use serde_json::json;
@@ -51,7 +51,7 @@ async fn a_folder_that_becomes_a_link_while_the_user_is_asked_leads_nowhere() {
     stage.approval_replies.push_back(ApprovalReply::Once);
     let dir = project.project_dir();
     let end = stage.prompt_observed("write", |event, _| {
-        if matches!(event, AgentEvent::QuestionAsked(_)) {
+        if matches!(event, AgentEvent::Question(QuestionEvent::Asked(_))) {
             swap_dir_for_link(&dir, ".git/hooks");
         }
     });
@@ -95,7 +95,7 @@ async fn a_file_that_changes_under_the_shown_difference_is_shown_again() {
         stage.approval_replies.extend([ApprovalReply::Once, ApprovalReply::Deny(None)]);
         let (path, mut asked) = (project.project_dir().join("a.txt"), 0);
         let end = stage.prompt_observed("write", |event, _| {
-            if matches!(event, AgentEvent::QuestionAsked(_)) {
+            if matches!(event, AgentEvent::Question(QuestionEvent::Asked(_))) {
                 asked += 1;
                 if asked == 1 {
                     fs::write(&path, "the user's work\nold\n").unwrap();

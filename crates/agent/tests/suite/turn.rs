@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, ModelEvent, ToolEvent, TurnEnd};
 use hookwright_model::{FinishReason, ModelRequest, Part, PartKind, Role};
 use hookwright_tools::{ToolKind, ToolSource};
 use serde_json::json;
@@ -273,7 +273,9 @@ async fn an_answer_cut_off_keeps_its_text_and_drops_its_calls() {
     let is_call = |part: &Part| matches!(part.kind, PartKind::FunctionCall(_));
     assert!(!stage.agent.history().iter().any(|content| content.parts.iter().any(is_call)));
     assert!(stage.finished_calls().is_empty());
-    stage.position_of(|event| matches!(event, AgentEvent::ModelFailed { error, .. } if error.contains("the cable")));
+    stage.position_of(
+        |event| matches!(event, AgentEvent::Model(ModelEvent::Failed { error, .. }) if error.contains("the cable")),
+    );
     assert_eq!(stage.prompt("go on").await, TurnEnd::Answered);
 }
 
@@ -288,7 +290,7 @@ async fn a_cancel_while_a_tool_runs_answers_every_call_and_asks_no_more() {
     let mut stage = project.agent_setup(ScriptedModel::new().answer_with_parts(calls)).with_tool(waits).start();
     let end = stage
         .prompt_observed("wait", |event, cancel| {
-            if matches!(event, AgentEvent::ToolStarted(_)) {
+            if matches!(event, AgentEvent::Tool(ToolEvent::Started(_))) {
                 cancel.cancel();
             }
         })

@@ -1,7 +1,7 @@
 //! The user's own `!command`: hooks and rules judge it and can deny it.
 
 use hookwright_agent::session::SessionCommand;
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, ModelEvent, QuestionEvent, SessionEvent, ToolEvent, TurnEnd};
 
 use super::support::{RunningSession, TestProject, specific_output_script};
 use serde_json::json;
@@ -12,7 +12,7 @@ async fn run_user_command(session: &mut RunningSession, command: &str) -> Vec<Ag
     let mut told = Vec::new();
     loop {
         match session.next_event().await.unwrap() {
-            AgentEvent::Idle { .. } => return told,
+            AgentEvent::Session(SessionEvent::Idle { .. }) => return told,
             event => told.push(event),
         }
     }
@@ -20,7 +20,7 @@ async fn run_user_command(session: &mut RunningSession, command: &str) -> Vec<Ag
 
 fn first_tool_error(told: &[AgentEvent]) -> Option<String> {
     told.iter().find_map(|event| match event {
-        AgentEvent::ToolFinished(end) => end.error.as_ref().map(|error| error.message.clone()),
+        AgentEvent::Tool(ToolEvent::Finished(end)) => end.error.as_ref().map(|error| error.message.clone()),
         _ => None,
     })
 }
@@ -31,7 +31,10 @@ async fn the_users_own_command_passes_hooks_and_is_not_asked_about() {
     let mut session = project.start_idle_session().await;
     let told = run_user_command(&mut session, "touch ran").await;
     assert!(project.exists("ran") && first_tool_error(&told).is_none());
-    assert!(!told.iter().any(|event| matches!(event, AgentEvent::QuestionAsked(_))), "the user wrote it");
+    assert!(
+        !told.iter().any(|event| matches!(event, AgentEvent::Question(QuestionEvent::Asked(_)))),
+        "the user wrote it"
+    );
     for hook in ["before", "after"] {
         assert_eq!(project.input_fields(hook, "requested_by"), ["user"]);
         assert_eq!(project.input_fields(hook, "tool_name"), ["run_shell_command"]);
@@ -66,7 +69,7 @@ async fn output_that_hooks_hide_does_not_reach_the_model() {
     session.prompt("say hello");
     let sent = session
         .find_event(|event| match event {
-            AgentEvent::ModelRequest { request, .. } => Some(request.contents_json()),
+            AgentEvent::Model(ModelEvent::Requested { request, .. }) => Some(request.contents_json()),
             _ => None,
         })
         .await;

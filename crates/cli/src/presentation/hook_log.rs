@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use hookwright_agent::AgentEvent;
+use hookwright_agent::{AgentEvent, HookEvent, TurnEvent};
 use hookwright_hooks::{EventKind, HookInput, RunId, RunReport, Source};
 
 use super::humanize::format_elapsed;
@@ -70,18 +70,18 @@ impl HookLog {
     }
 
     pub(crate) fn record_event(&mut self, event: &AgentEvent, now: Instant) {
-        if matches!(event, AgentEvent::PromptReceived { .. }) {
+        if matches!(event, AgentEvent::Turn(TurnEvent::Received { .. })) {
             self.timeline.clear();
         }
         if self.timeline.len() < MAX_TIMELINE_LINES {
             self.timeline.extend(timeline::event_lines(event));
         }
         match event {
-            AgentEvent::HookStarted { id, event, hook, source, total } => {
+            AgentEvent::Hook(HookEvent::Started { id, event, hook, source, total }) => {
                 let (hook, source) = (hook.clone(), source.clone());
                 self.running.push(LiveRun { id: *id, event: *event, hook, source, total: *total, started: now });
             }
-            AgentEvent::HookFinished { report, input } => {
+            AgentEvent::Hook(HookEvent::Finished { report, input }) => {
                 // A canary's engine has its own run numbers, so the number alone does not identify a run.
                 let this = |run: &LiveRun| run.id == report.id && run.hook == report.hook && run.event == report.event;
                 if let Some(at) = self.running.iter().position(this) {
@@ -89,7 +89,7 @@ impl HookLog {
                 }
                 self.record_run(report, input);
             }
-            AgentEvent::TurnFinished(_) => self.running.clear(),
+            AgentEvent::Turn(TurnEvent::Finished(_)) => self.running.clear(),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hookwright_agent::{AgentEvent, CallDecision};
+use hookwright_agent::{AgentEvent, CallDecision, HookEvent, ModelEvent, ToolEvent, TurnEvent};
 use hookwright_hooks::Decision;
 use hookwright_model::Usage;
 use hookwright_settings::ModelPrice;
@@ -79,7 +79,7 @@ impl SessionStats {
             self.agents.entry(agent.name.clone()).or_default().count(event);
         }
         match event {
-            AgentEvent::ModelResponse { model, usage, duration, .. } => {
+            AgentEvent::Model(ModelEvent::Answered { model, usage, duration, .. }) => {
                 let stats = self.models.entry(model.clone()).or_default();
                 stats.requests += 1;
                 stats.latency += *duration;
@@ -87,13 +87,13 @@ impl SessionStats {
                     add_usage(&mut stats.tokens, usage);
                 }
             }
-            AgentEvent::ModelFailed { model, duration, .. } => {
+            AgentEvent::Model(ModelEvent::Failed { model, duration, .. }) => {
                 let stats = self.models.entry(model.clone()).or_default();
                 stats.requests += 1;
                 stats.errors += 1;
                 stats.latency += *duration;
             }
-            AgentEvent::ToolFinished(end) => {
+            AgentEvent::Tool(ToolEvent::Finished(end)) => {
                 let stats = self.tools.entry(end.name.clone()).or_default();
                 stats.calls += 1;
                 stats.failures += u64::from(end.error.is_some());
@@ -106,8 +106,8 @@ impl SessionStats {
                     self.lines_removed += diff.stat.removed_lines;
                 }
             }
-            AgentEvent::PromptStarted { .. } if agent.is_none() => self.prompts += 1,
-            AgentEvent::HookFinished { report, .. } => {
+            AgentEvent::Turn(TurnEvent::Started { .. }) if agent.is_none() => self.prompts += 1,
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) => {
                 self.hooks.runs += 1;
                 self.hooks.failures += u64::from(!report.succeeded());
                 let denied = report.answer.stop || report.decision() == Some(Decision::Deny);
@@ -225,13 +225,13 @@ impl SessionStats {
 impl AgentStats {
     fn count(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::ModelResponse { usage, .. } => {
+            AgentEvent::Model(ModelEvent::Answered { usage, .. }) => {
                 self.requests += 1;
                 add_usage(&mut self.tokens, &usage.unwrap_or_default());
             }
-            AgentEvent::ModelFailed { .. } => self.requests += 1,
-            AgentEvent::ToolFinished(_) => self.calls += 1,
-            AgentEvent::TurnFinished(_) => self.runs += 1,
+            AgentEvent::Model(ModelEvent::Failed { .. }) => self.requests += 1,
+            AgentEvent::Tool(ToolEvent::Finished(_)) => self.calls += 1,
+            AgentEvent::Turn(TurnEvent::Finished(_)) => self.runs += 1,
             _ => {}
         }
     }

@@ -1,6 +1,9 @@
 //! A session's timeline as text: the events that fired, what each hook did, and how long it took.
 
-use hookwright_agent::{AgentEvent, Question, QuestionSubject, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, AgentNotice, HookEvent, Question, QuestionEvent, QuestionSubject, SessionEvent, ToolEvent, TurnEnd,
+    TurnEvent,
+};
 use hookwright_hooks::{Decision, EventKind, RunReport};
 
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, WARN, paint};
@@ -60,15 +63,15 @@ pub(crate) fn summary(report: &RunReport) -> String {
 /// Returns the lines for an event, or none for events that are printed elsewhere.
 pub(crate) fn event_lines(event: &AgentEvent) -> Vec<String> {
     match event {
-        AgentEvent::PromptReceived { prompt, .. } => {
+        AgentEvent::Turn(TurnEvent::Received { prompt, .. }) => {
             let shown = prompt.lines().map(|line| format!("  {}", output::truncate_columns(line, 90)));
             std::iter::once(format!("\n{}", paint(BOLD, "prompt"))).chain(shown).collect()
         }
-        AgentEvent::HookFinished { report, .. } => vec![hook_line(report)],
-        AgentEvent::ToolStarted(start) => {
+        AgentEvent::Hook(HookEvent::Finished { report, .. }) => vec![hook_line(report)],
+        AgentEvent::Tool(ToolEvent::Started(start)) => {
             vec![format!("  {} {}", paint(NOTE, &start.name), output::truncate_columns(&start.description, 70))]
         }
-        AgentEvent::ToolFinished(end) => match &end.error {
+        AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
             Some(error) => vec![format!(
                 "  {} {}",
                 paint(BAD, format!("{} did not run:", end.name)),
@@ -79,22 +82,26 @@ pub(crate) fn event_lines(event: &AgentEvent) -> Vec<String> {
                 vec![format!("  {}", paint(DIM, format!("→ {}", output::truncate_columns(&end.display.summary(), 80))))]
             }
         },
-        AgentEvent::AgentRetry { attempt, .. } => vec![format!("  {} retry {attempt}", paint(WARN, "again:"))],
-        AgentEvent::Compressed { before, after, .. } => {
+        AgentEvent::Turn(TurnEvent::Retried { attempt, .. }) => {
+            vec![format!("  {} retry {attempt}", paint(WARN, "again:"))]
+        }
+        AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
             vec![format!("  {} {before} → {after} tokens", paint(NOTE, "history compressed"))]
         }
-        AgentEvent::QuestionAsked(Question { subject: QuestionSubject::Approval(request), .. }) => {
+        AgentEvent::Question(QuestionEvent::Asked(Question {
+            subject: QuestionSubject::Approval(request), ..
+        })) => {
             vec![format!("  {} {}", paint(NOTE, "asked the user:"), output::truncate_columns(&request.description, 70))]
         }
-        AgentEvent::Warning(text) => vec![format!("  {} {text}", paint(WARN, "warning:"))],
+        AgentEvent::Notice(AgentNotice::Warning(text)) => vec![format!("  {} {text}", paint(WARN, "warning:"))],
         AgentEvent::SubAgent { agent, event, .. } => match &**event {
-            AgentEvent::PromptReceived { prompt, .. } => {
+            AgentEvent::Turn(TurnEvent::Received { prompt, .. }) => {
                 let begins = paint(BOLD, format!("agent {}", agent.name));
                 vec![format!("  {begins} {}", output::truncate_columns(prompt, 70))]
             }
             event => event_lines(event).into_iter().map(|line| format!("  {line}")).collect(),
         },
-        AgentEvent::TurnFinished(end) => end_line(end).into_iter().collect(),
+        AgentEvent::Turn(TurnEvent::Finished(end)) => end_line(end).into_iter().collect(),
         _ => Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use hookwright_agent::AgentEvent;
+use hookwright_agent::{AgentEvent, HookEvent, ModelEvent, SessionEvent, ToolEvent};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Value, json};
@@ -83,7 +83,7 @@ pub(crate) fn session_started() -> Measurement {
 pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
     let measure = |metric, value, tags| Measurement { metric, value, tags };
     match event.unwrap_subagent().1 {
-        AgentEvent::ToolFinished(end) => {
+        AgentEvent::Tool(ToolEvent::Finished(end)) => {
             let mut tags = vec![("function_name", json!(tool_name(end))), ("success", json!(end.error.is_none()))];
             tags.extend(end.decision.map(|decision| ("decision", json!(decision.as_str()))));
             tags.push(("tool_type", json!(tool_type(tool_name(end)))));
@@ -92,7 +92,7 @@ pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
                 measure(&TOOL_LATENCY, millis(end.duration), vec![("function_name", json!(tool_name(end)))]),
             ]
         }
-        AgentEvent::ModelResponse { model, usage, duration, .. } => {
+        AgentEvent::Model(ModelEvent::Answered { model, usage, duration, .. }) => {
             let usage = usage.unwrap_or_default();
             let tokens = [
                 ("input", usage.prompt),
@@ -111,11 +111,11 @@ pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
                 }));
             measured
         }
-        AgentEvent::ModelFailed { model, duration, .. } => vec![
+        AgentEvent::Model(ModelEvent::Failed { model, duration, .. }) => vec![
             measure(&REQUESTS, 1, vec![("model", json!(model)), ("status_code", json!("error"))]),
             measure(&REQUEST_LATENCY, millis(*duration), vec![("model", json!(model))]),
         ],
-        AgentEvent::HookFinished { report, .. } => {
+        AgentEvent::Hook(HookEvent::Finished { report, .. }) => {
             let tags = vec![
                 ("hook_event_name", json!(report.event.name())),
                 ("hook_name", json!(program(&report.hook))),
@@ -123,7 +123,7 @@ pub(crate) fn measurements_for(event: &AgentEvent) -> Vec<Measurement> {
             ];
             vec![measure(&HOOK_CALLS, 1, tags.clone()), measure(&HOOK_LATENCY, millis(report.duration), tags)]
         }
-        AgentEvent::Compressed { before, after, .. } => {
+        AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
             vec![measure(&COMPRESSIONS, 1, vec![("tokens_before", json!(before)), ("tokens_after", json!(after))])]
         }
         _ => Vec::new(),

@@ -24,7 +24,7 @@ mod tests;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hookwright_agent::AgentEvent;
+use hookwright_agent::{AgentEvent, HookEvent, TurnEvent};
 use hookwright_settings::{Secrets, TelemetrySettings as Config, TelemetryTarget};
 
 use clock::TelemetryClock;
@@ -107,7 +107,7 @@ impl TelemetryRecorder {
 
     pub(crate) fn record(&mut self, event: &AgentEvent) {
         if let Some(running) = &mut self.0 {
-            if let AgentEvent::PromptReceived { .. } = event {
+            if let AgentEvent::Turn(TurnEvent::Received { .. }) = event {
                 running.clock = TelemetryClock::read();
             }
             running.record(event, running.clock.now());
@@ -180,14 +180,14 @@ impl ActiveRecorder {
                 for measurement in measurements {
                     file.add_measurement(measurement, now);
                 }
-                if matches!(event, AgentEvent::TurnFinished(_)) && file.metrics_are_due(now) {
+                if matches!(event, AgentEvent::Turn(TurnEvent::Finished(_))) && file.metrics_are_due(now) {
                     file.write_metrics(&self.common, now);
                 }
             }
             TelemetrySink::Collector(collector) => {
                 let span = collector.trace(event, self.content_policy, now);
                 let verdict = match event {
-                    AgentEvent::VerdictReached(verdict) => {
+                    AgentEvent::Hook(HookEvent::Decided(verdict)) => {
                         Some(record::verdict_record(verdict, &self.session_id, self.content_policy))
                     }
                     _ => None,

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use hookwright_agent::{AgentEvent, ToolEnd};
+use hookwright_agent::{AgentEvent, HookEvent, ModelEvent, SessionEvent, ToolEnd, ToolEvent, TurnEvent};
 use hookwright_hooks::{Answer, HookInput, RunReport, RunStatus, Source, SubAgent, VerdictReport};
 use hookwright_model::{Chunk, FinishReason, ModelRequest, Usage};
 use hookwright_tools::ToolErrorKind;
@@ -113,18 +113,20 @@ pub(crate) fn session_config(facts: &TelemetrySession, content: ContentPolicy) -
 /// Returns the record of an event, if it has one.
 pub(crate) fn record_for(event: &AgentEvent, content: ContentPolicy) -> Option<TelemetryRecord<'_>> {
     match event {
-        AgentEvent::PromptStarted { prompt, prompt_id } => Some(user_prompt(prompt, prompt_id, content)),
-        AgentEvent::ModelRequest { request, prompt_id } => Some(api_request(request, prompt_id, content)),
-        AgentEvent::ModelResponse { model, usage, response, duration, prompt_id } => {
+        AgentEvent::Turn(TurnEvent::Started { prompt, prompt_id }) => Some(user_prompt(prompt, prompt_id, content)),
+        AgentEvent::Model(ModelEvent::Requested { request, prompt_id }) => {
+            Some(api_request(request, prompt_id, content))
+        }
+        AgentEvent::Model(ModelEvent::Answered { model, usage, response, duration, prompt_id }) => {
             Some(api_response(model, usage.unwrap_or_default(), response, *duration, prompt_id, content))
         }
-        AgentEvent::ModelFailed { model, error, duration, prompt_id } => {
+        AgentEvent::Model(ModelEvent::Failed { model, error, duration, prompt_id }) => {
             Some(api_error(model, error, *duration, prompt_id, content))
         }
-        AgentEvent::ToolFinished(end) => Some(tool_call(end, content)),
+        AgentEvent::Tool(ToolEvent::Finished(end)) => Some(tool_call(end, content)),
         AgentEvent::SubAgent { agent, event, .. } => record_for_subagent(agent, event, content),
-        AgentEvent::HookFinished { report, input } => Some(hook_call(report, input, content)),
-        AgentEvent::Compressed { trigger, before, after } => Some(TelemetryRecord {
+        AgentEvent::Hook(HookEvent::Finished { report, input }) => Some(hook_call(report, input, content)),
+        AgentEvent::Session(SessionEvent::Compressed { trigger, before, after }) => Some(TelemetryRecord {
             name: "gemini_cli.chat_compression",
             body: format!("Chat compression (Saved {} tokens)", before.saturating_sub(*after)),
             fields: vec![
@@ -145,12 +147,12 @@ fn record_for_subagent<'a>(
 ) -> Option<TelemetryRecord<'a>> {
     let mut record = match event {
         // A sub-agent's prompt was not written by the user, so it is no user prompt.
-        AgentEvent::PromptStarted { prompt_id, .. } => TelemetryRecord {
+        AgentEvent::Turn(TurnEvent::Started { prompt_id, .. }) => TelemetryRecord {
             name: "gemini_cli.agent.start",
             body: format!("Agent {} started.", agent.name),
             fields: vec![("prompt_id", prompt_id.as_str().into())],
         },
-        AgentEvent::TurnFinished(end) => TelemetryRecord {
+        AgentEvent::Turn(TurnEvent::Finished(end)) => TelemetryRecord {
             name: "gemini_cli.agent.finish",
             body: format!("Agent {} finished.", agent.name),
             fields: vec![("terminate_reason", end.kind().unwrap_or("answered").into())],

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
 use crate::answers::merge::MergedAnswer;
 use crate::answers::outcome::HookMessage;
 use crate::answers::{Answer, CapturedStream, Decision, FailureCause, HookExit};
@@ -55,6 +58,12 @@ impl std::fmt::Display for RunId {
     }
 }
 
+impl Serialize for RunId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// The context of a run, which is the same in every report, log and trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunContext {
@@ -94,7 +103,7 @@ pub struct AgentHost {
 }
 
 /// An agent to which another agent has delegated an objective.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SubAgent {
     /// The name in its definition: `agent_name`.
     pub name: String,
@@ -243,6 +252,37 @@ impl RunReport {
     }
 }
 
+/// The report for programs that follow a session: what ran, how it ended and what it decided, without its texts.
+impl Serialize for RunReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.hook)?;
+        map.serialize_entry("event", &self.event)?;
+        map.serialize_entry("event_id", &self.id.event.to_string())?;
+        map.serialize_entry("run_id", &self.id)?;
+        map.serialize_entry("turn_id", &self.context.turn_id.as_deref())?;
+        map.serialize_entry("tool_use_id", &self.context.tool_use_id.as_deref())?;
+        map.serialize_entry("source", &self.source)?;
+        map.serialize_entry(
+            "decision",
+            &if self.answer.stop { Some("stop") } else { self.decision().map(Decision::as_str) },
+        )?;
+        map.serialize_entry("status", &self.status)?;
+        map.serialize_entry("exit_code", &self.exit_code)?;
+        map.serialize_entry("duration_ms", &((self.duration.as_secs_f64() * 1e6).round() / 1e3))?;
+        map.serialize_entry("error", &self.error)?;
+        serialize_subagent(&mut map, &self.context)?;
+        map.end()
+    }
+}
+
+/// Serialises the sub-agent in which an event happens, if it happens in one.
+fn serialize_subagent<M: SerializeMap>(map: &mut M, context: &RunContext) -> Result<(), M::Error> {
+    let Some(agent) = &context.agent else { return Ok(()) };
+    map.serialize_entry("agent_name", &agent.name)?;
+    map.serialize_entry("agent_id", &agent.id)
+}
+
 /// The merged verdict of an event's hooks.
 #[derive(Clone, Debug)]
 pub struct VerdictReport {
@@ -266,6 +306,24 @@ pub struct VerdictReport {
     pub reason: Option<String>,
     /// The number of guards that were asked.
     pub guards: usize,
+}
+
+/// The verdict for programs that follow a session.
+impl Serialize for VerdictReport {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("event", &self.event)?;
+        map.serialize_entry("event_id", &self.id.to_string())?;
+        map.serialize_entry("turn_id", &self.context.turn_id.as_deref())?;
+        map.serialize_entry("tool_use_id", &self.context.tool_use_id.as_deref())?;
+        map.serialize_entry("tool", &self.tool)?;
+        map.serialize_entry("verdict", self.as_str())?;
+        map.serialize_entry("decided_by", &self.decided_by)?;
+        map.serialize_entry("reason", &self.reason)?;
+        map.serialize_entry("guards", &self.guards)?;
+        serialize_subagent(&mut map, &self.context)?;
+        map.end()
+    }
 }
 
 impl VerdictReport {

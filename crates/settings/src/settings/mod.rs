@@ -92,7 +92,8 @@ impl Default for GeneralSettings {
 }
 
 /// Which tool calls run without asking.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ApprovalMode {
     /// Read-only calls run without asking.
     #[default]

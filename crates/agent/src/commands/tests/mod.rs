@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::{CommandError, CommandInvocation, check_command, parse_invocation};
 use crate::scope::TurnScope;
 use crate::{
-    AgentEvent, Answer, ApprovalMode, ApprovalReply, Approvals, EventSender, EventStream, Interaction, ModelGateway,
-    Policy, Question, QuestionSubject, RequestBudget, Services,
+    AgentEvent, AgentNotice, Answer, ApprovalMode, ApprovalReply, Approvals, EventSender, EventStream, Interaction,
+    ModelGateway, Policy, Question, QuestionEvent, QuestionSubject, RequestBudget, Services,
 };
 
 /// A project, its approval rules, and the replies of the user.
@@ -108,15 +108,18 @@ impl CommandCase {
             let (mut asked, mut notes, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
             while let Some(event) = events.recv().await {
                 match event {
-                    AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::Approval(request) }) => {
+                    AgentEvent::Question(QuestionEvent::Asked(Question {
+                        id,
+                        subject: QuestionSubject::Approval(request),
+                    })) => {
                         asked.push(request.description.clone());
                         match replies.next() {
                             Some(reply) => assert!(answers.answer(id, Answer::Approval(reply))),
                             None => cancel.cancel(),
                         }
                     }
-                    AgentEvent::Note(text) => notes.push(text),
-                    AgentEvent::Warning(text) => warnings.push(text),
+                    AgentEvent::Notice(AgentNotice::Note(text)) => notes.push(text),
+                    AgentEvent::Notice(AgentNotice::Warning(text)) => warnings.push(text),
                     _ => {}
                 }
             }

@@ -15,7 +15,7 @@ use super::actor::{ModelChange, SessionActor};
 use super::reply::Reply;
 use super::{Shutdown, model_selection, setup};
 use crate::agent::EndReason;
-use crate::event::AgentEvent;
+use crate::event::SessionEvent;
 use crate::services::Interaction;
 
 impl SessionActor {
@@ -78,7 +78,7 @@ impl SessionActor {
         self.shared.update(|view| view.connection = Some(connection));
         self.change_model(ModelChange { name, model: Some(model) });
         // Front ends that keep records must redact the new key.
-        self.send_event(AgentEvent::ConfigurationChanged);
+        self.send_event(SessionEvent::ConfigurationChanged);
     }
 
     /// Saves the connection for the next session.
@@ -116,7 +116,7 @@ impl SessionActor {
                 self.reply(Reply::aside(format!("{name} is still set in your environment")));
             }
         }
-        self.send_event(AgentEvent::LoggedOut);
+        self.send_event(SessionEvent::LoggedOut);
         self.begin_shutdown(Shutdown::Now, EndReason::Logout);
     }
 }

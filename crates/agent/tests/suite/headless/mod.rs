@@ -25,7 +25,10 @@ use std::path::{Path, PathBuf};
 use hookwright_agent::session::{
     InputLine, PreparedSession, Reply, SessionCommand, SessionError, SessionOptions, Shutdown,
 };
-use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, ToolEnd, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, AgentNotice, ApprovalMode, EndReason, HookEvent, ModelEvent, SessionEvent, ToolEnd, ToolEvent, TurnEnd,
+    TurnEvent,
+};
 use hookwright_model::{ModelRequest, ReplayOrder};
 use hookwright_settings::ProcessEnv;
 use hookwright_testkit::fs;
@@ -196,14 +199,14 @@ fn try_run(
             run.messages.push_str(&format!("{line}\n"));
         }
         match event {
-            AgentEvent::Text(text) => run.text.push_str(&text),
-            AgentEvent::AgentRetry { .. } => run.text.push('\n'),
-            AgentEvent::ToolFinished(end) => run.tools.push(*end),
-            AgentEvent::PromptStarted { prompt, .. } => run.prompts.push(prompt),
-            AgentEvent::TurnFinished(end) => run.end = Some(end),
-            AgentEvent::ModelRequest { request, .. } => headless.requests.borrow_mut().push(*request),
+            AgentEvent::Model(ModelEvent::Text(text)) => run.text.push_str(&text),
+            AgentEvent::Turn(TurnEvent::Retried { .. }) => run.text.push('\n'),
+            AgentEvent::Tool(ToolEvent::Finished(end)) => run.tools.push(*end),
+            AgentEvent::Turn(TurnEvent::Started { prompt, .. }) => run.prompts.push(prompt),
+            AgentEvent::Turn(TurnEvent::Finished(end)) => run.end = Some(end),
+            AgentEvent::Model(ModelEvent::Requested { request, .. }) => headless.requests.borrow_mut().push(*request),
             AgentEvent::SubAgent { event, .. } => {
-                if let AgentEvent::ModelRequest { request, .. } = *event {
+                if let AgentEvent::Model(ModelEvent::Requested { request, .. }) = *event {
                     headless.requests.borrow_mut().push(*request);
                 }
             }
@@ -252,25 +255,27 @@ async fn run_session(
 /// Returns the line that the program prints for an event, if any.
 fn printed_line(event: &AgentEvent) -> Option<String> {
     Some(match event {
-        AgentEvent::HookMessage { text, .. } => format!("Hook system message: {text}"),
-        AgentEvent::HookWarning { event, hook, source, text } => {
+        AgentEvent::Hook(HookEvent::Message { text, .. }) => format!("Hook system message: {text}"),
+        AgentEvent::Hook(HookEvent::Warning { event, hook, source, text }) => {
             format!("warning: hook {hook} ({source}, {event}): {text}")
         }
-        AgentEvent::ToolStarted(start) if start.rewritten_args.is_empty() => {
+        AgentEvent::Tool(ToolEvent::Started(start)) if start.rewritten_args.is_empty() => {
             format!("{} {}", start.name, start.description)
         }
-        AgentEvent::ToolStarted(start) => {
+        AgentEvent::Tool(ToolEvent::Started(start)) => {
             format!("{} {} (hooks changed {})", start.name, start.description, start.rewritten_args.join(", "))
         }
-        AgentEvent::ToolFinished(end) => format!("Error executing tool {}: {}", end.name, end.error.as_ref()?.message),
-        AgentEvent::AgentRetry { reason, .. } => format!("Agent execution blocked: {reason}"),
-        AgentEvent::Compressed { .. } => "Chat history compressed".to_owned(),
-        AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => text.clone(),
-        AgentEvent::Warning(text) => format!("warning: {text}"),
-        AgentEvent::Reply(Reply::Text(_, text)) => text.clone(),
-        AgentEvent::Reply(Reply::Diagnostic(diagnostic)) => diagnostic.to_string(),
-        AgentEvent::Reply(Reply::Notice(notice)) => notice.to_string(),
-        AgentEvent::TurnFinished(end) => end.message()?,
+        AgentEvent::Tool(ToolEvent::Finished(end)) => {
+            format!("Error executing tool {}: {}", end.name, end.error.as_ref()?.message)
+        }
+        AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => format!("Agent execution blocked: {reason}"),
+        AgentEvent::Session(SessionEvent::Compressed { .. }) => "Chat history compressed".to_owned(),
+        AgentEvent::Notice(AgentNotice::Note(text)) | AgentEvent::Model(ModelEvent::Retried(text)) => text.clone(),
+        AgentEvent::Notice(AgentNotice::Warning(text)) => format!("warning: {text}"),
+        AgentEvent::Session(SessionEvent::Reply(Reply::Text(_, text))) => text.clone(),
+        AgentEvent::Session(SessionEvent::Reply(Reply::Diagnostic(diagnostic))) => diagnostic.to_string(),
+        AgentEvent::Session(SessionEvent::Reply(Reply::Notice(notice))) => notice.to_string(),
+        AgentEvent::Turn(TurnEvent::Finished(end)) => end.message()?,
         AgentEvent::SubAgent { agent, event, .. } => format!("{}: {}", agent.name, printed_line(event)?),
         _ => return None,
     })

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use hookwright_agent::session::{PreparedSession, Reply, SessionCommand, SessionHandle, SessionOptions, Shutdown};
 use hookwright_agent::{
-    AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, Question, QuestionId, TurnEnd,
+    AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, ModelEvent, Question, QuestionEvent,
+    QuestionId, SessionEvent, TurnEnd, TurnEvent,
 };
 use hookwright_settings::ProcessEnv;
 use serde_json::Value;
@@ -78,8 +79,10 @@ impl RunningSession {
 
     /// Waits for the next question.
     pub(crate) async fn next_question(&mut self) -> Question {
-        self.find_event(|event| if let AgentEvent::QuestionAsked(question) = event { Some(question) } else { None })
-            .await
+        self.find_event(|event| {
+            if let AgentEvent::Question(QuestionEvent::Asked(question)) = event { Some(question) } else { None }
+        })
+        .await
     }
 
     pub(crate) fn prompt(&self, prompt: &str) {
@@ -125,11 +128,11 @@ impl RunningSession {
         let mut text = String::new();
         let end = self
             .find_event(|event| match event {
-                AgentEvent::Text(more) => {
+                AgentEvent::Model(ModelEvent::Text(more)) => {
                     text.push_str(&more);
                     None
                 }
-                AgentEvent::TurnFinished(end) => Some(end),
+                AgentEvent::Turn(TurnEvent::Finished(end)) => Some(end),
                 _ => None,
             })
             .await;
@@ -165,17 +168,17 @@ impl RunningSession {
 }
 
 pub(crate) fn is_idle(event: &AgentEvent) -> bool {
-    matches!(event, AgentEvent::Idle { .. })
+    matches!(event, AgentEvent::Session(SessionEvent::Idle { .. }))
 }
 
 pub(crate) fn is_text(event: &AgentEvent) -> bool {
-    matches!(event, AgentEvent::Text(_))
+    matches!(event, AgentEvent::Model(ModelEvent::Text(_)))
 }
 
 /// Returns the end of a turn, if the event is one.
 pub(crate) fn turn_end(event: AgentEvent) -> Option<TurnEnd> {
     match event {
-        AgentEvent::TurnFinished(end) => Some(end),
+        AgentEvent::Turn(TurnEvent::Finished(end)) => Some(end),
         _ => None,
     }
 }
@@ -183,7 +186,7 @@ pub(crate) fn turn_end(event: AgentEvent) -> Option<TurnEnd> {
 /// Returns the text of a reply, if the event is one that has text.
 pub(crate) fn reply_text(event: &AgentEvent) -> Option<String> {
     match event {
-        AgentEvent::Reply(Reply::Text(_, text)) => Some(text.clone()),
+        AgentEvent::Session(SessionEvent::Reply(Reply::Text(_, text))) => Some(text.clone()),
         _ => None,
     }
 }

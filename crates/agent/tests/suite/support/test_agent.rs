@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use hookwright_agent::transcript::{Transcript, TranscriptHeader};
 use hookwright_agent::{
-    Agent, AgentEvent, Answer, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventSender, EventStream,
-    HookEventForwarder, Interaction, ModelGateway, Policy, Question, QuestionSubject, RequestBudget, Services, ToolEnd,
-    TurnEnd,
+    Agent, AgentEvent, AgentNotice, Answer, ApprovalMode, ApprovalReply, ApprovalRequest, Approvals, EventSender,
+    EventStream, HookEventForwarder, Interaction, ModelEvent, ModelGateway, Policy, Question, QuestionEvent,
+    QuestionSubject, RequestBudget, Services, ToolEnd, ToolEvent, TurnEnd,
 };
 use hookwright_hooks::{HookEngine, Layer, Registry, Session, Severity, Source, parse_layer};
 use hookwright_model::{AnyModel, Content, GenerationConfig};
@@ -190,7 +190,10 @@ impl TestAgent {
         let mut take = |event: AgentEvent| {
             look(&event, &cancel);
             match event {
-                AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::Approval(request) }) => {
+                AgentEvent::Question(QuestionEvent::Asked(Question {
+                    id,
+                    subject: QuestionSubject::Approval(request),
+                })) => {
                     let reply = replies.pop_front().unwrap_or_else(|| panic!("no reply is left for {request:?}"));
                     asked.push(*request);
                     answers.answer(id, Answer::Approval(reply));
@@ -227,7 +230,7 @@ impl TestAgent {
     /// Returns the answer's text as it was shown.
     pub(crate) fn answer_text(&self) -> String {
         self.filter_events(|event| match event {
-            AgentEvent::Text(text) => Some(text.as_str()),
+            AgentEvent::Model(ModelEvent::Text(text)) => Some(text.as_str()),
             _ => None,
         })
         .concat()
@@ -236,7 +239,7 @@ impl TestAgent {
     /// Returns the finished tool calls.
     pub(crate) fn finished_calls(&self) -> Vec<&ToolEnd> {
         self.filter_events(|event| match event {
-            AgentEvent::ToolFinished(end) => Some(&**end),
+            AgentEvent::Tool(ToolEvent::Finished(end)) => Some(&**end),
             _ => None,
         })
     }
@@ -244,7 +247,7 @@ impl TestAgent {
     /// Returns the warnings to the user.
     pub(crate) fn warnings(&self) -> Vec<&str> {
         self.filter_events(|event| match event {
-            AgentEvent::Warning(text) => Some(text.as_str()),
+            AgentEvent::Notice(AgentNotice::Warning(text)) => Some(text.as_str()),
             _ => None,
         })
     }

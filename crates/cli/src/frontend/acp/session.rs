@@ -16,7 +16,8 @@ use hookwright_agent::session::{
     Shutdown, panel_text,
 };
 use hookwright_agent::{
-    AgentEvent, Answer, ApprovalMode, EndReason, EventStream, Question, QuestionId, TurnEnd, TurnEndSeverity,
+    AgentEvent, Answer, ApprovalMode, EndReason, EventStream, Question, QuestionEvent, QuestionId, SessionEvent,
+    TurnEnd, TurnEndSeverity, TurnEvent,
 };
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -452,22 +453,24 @@ impl EventPump {
 
     fn handle_event(&mut self, event: AgentEvent) {
         match event {
-            AgentEvent::InputStarted(_) => self.session.mark_started(),
-            AgentEvent::TurnFinished(end) => self.session.note_end(&end),
-            AgentEvent::Idle { .. } => self.session.finish_prompt(PromptState::Started),
-            AgentEvent::Synced => self.session.finish_prompt(PromptState::Command),
-            AgentEvent::PromptsReturned(_) | AgentEvent::LoggedOut => self.session.abandon_prompt(),
-            AgentEvent::QuestionAsked(question) => self.ask(question),
-            AgentEvent::QuestionClosed(id) => {
+            AgentEvent::Session(SessionEvent::InputStarted(_)) => self.session.mark_started(),
+            AgentEvent::Turn(TurnEvent::Finished(end)) => self.session.note_end(&end),
+            AgentEvent::Session(SessionEvent::Idle { .. }) => self.session.finish_prompt(PromptState::Started),
+            AgentEvent::Session(SessionEvent::Synced) => self.session.finish_prompt(PromptState::Command),
+            AgentEvent::Session(SessionEvent::PromptsReturned(_) | SessionEvent::LoggedOut) => {
+                self.session.abandon_prompt()
+            }
+            AgentEvent::Question(QuestionEvent::Asked(question)) => self.ask(question),
+            AgentEvent::Question(QuestionEvent::Closed(id)) => {
                 if let Some(asking) = self.questions.remove(&id) {
                     // Dropping the request takes the question back in the editor.
                     asking.abort();
                 }
             }
-            AgentEvent::ModeChanged(mode) => {
+            AgentEvent::Session(SessionEvent::ModeChanged(mode)) => {
                 self.session.send_update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str())));
             }
-            AgentEvent::ConfigurationChanged => {
+            AgentEvent::Session(SessionEvent::ConfigurationChanged) => {
                 crate::log::add_secrets(&self.handle.view().loaded);
                 self.send_commands();
             }

@@ -10,7 +10,9 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdateFields, ToolKind as WireToolKind,
 };
 use hookwright_agent::session::{Reply, Tone};
-use hookwright_agent::{AgentEvent, ToolEnd, ToolStart};
+use hookwright_agent::{
+    AgentEvent, AgentNotice, HookEvent, ModelEvent, SessionEvent, ToolEnd, ToolEvent, ToolStart, TurnEvent,
+};
 use hookwright_tools::{TodoStatus, ToolDisplay, ToolKind};
 use serde_json::{Map, Value};
 
@@ -45,33 +47,41 @@ impl UpdateTranslator {
     /// Returns the updates for an event.
     pub(super) fn updates(&mut self, event: &AgentEvent) -> Vec<SessionUpdate> {
         match event {
-            AgentEvent::Text(text) => vec![SessionUpdate::AgentMessageChunk(chunk(text))],
-            AgentEvent::Thought(text) => vec![SessionUpdate::AgentThoughtChunk(chunk(text))],
-            AgentEvent::ToolRequested { call_id, name, args } => vec![self.requested_call(call_id, name, args)],
-            AgentEvent::ToolStarted(start) => self.started_call(start),
-            AgentEvent::ToolOutput { call_id, text } => self.live_output(call_id, text).into_iter().collect(),
-            AgentEvent::ToolFinished(end) => self.finished_call(end),
-            AgentEvent::HookMessage { hook, event, text, .. } => {
+            AgentEvent::Model(ModelEvent::Text(text)) => vec![SessionUpdate::AgentMessageChunk(chunk(text))],
+            AgentEvent::Model(ModelEvent::Thought(text)) => vec![SessionUpdate::AgentThoughtChunk(chunk(text))],
+            AgentEvent::Tool(ToolEvent::Requested { call_id, name, args }) => {
+                vec![self.requested_call(call_id, name, args)]
+            }
+            AgentEvent::Tool(ToolEvent::Started(start)) => self.started_call(start),
+            AgentEvent::Tool(ToolEvent::Output { call_id, text }) => {
+                self.live_output(call_id, text).into_iter().collect()
+            }
+            AgentEvent::Tool(ToolEvent::Finished(end)) => self.finished_call(end),
+            AgentEvent::Hook(HookEvent::Message { hook, event, text, .. }) => {
                 self.notice(NoticeSeverity::Info, &format!("hook {hook} ({event})"), text)
             }
-            AgentEvent::HookWarning { hook, event, text, .. } => {
+            AgentEvent::Hook(HookEvent::Warning { hook, event, text, .. }) => {
                 self.notice(NoticeSeverity::Warning, &format!("hook {hook} ({event})"), text)
             }
-            AgentEvent::AnswerDropped { reason } => {
+            AgentEvent::Model(ModelEvent::AnswerDropped { reason }) => {
                 self.notice(NoticeSeverity::Warning, "the answer was dropped", reason)
             }
-            AgentEvent::AgentRetry { reason, attempt } => {
+            AgentEvent::Turn(TurnEvent::Retried { reason, attempt }) => {
                 self.notice(NoticeSeverity::Info, &format!("a hook rejected the answer (retry {attempt})"), reason)
             }
-            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.notice(NoticeSeverity::Info, text, ""),
-            AgentEvent::Warning(text) => self.notice(NoticeSeverity::Warning, text, ""),
-            AgentEvent::Compressed { before, after, .. } => {
+            AgentEvent::Model(ModelEvent::Retried(text)) | AgentEvent::Notice(AgentNotice::Note(text)) => {
+                self.notice(NoticeSeverity::Info, text, "")
+            }
+            AgentEvent::Notice(AgentNotice::Warning(text)) => self.notice(NoticeSeverity::Warning, text, ""),
+            AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
                 self.notice(NoticeSeverity::Info, &format!("history compressed: {before} → {after} tokens"), "")
             }
-            AgentEvent::Reply(reply) => self.reply(reply),
+            AgentEvent::Session(SessionEvent::Reply(reply)) => self.reply(reply),
             // A sub-agent's calls are shown; what it says is in the result of the call that runs it.
             AgentEvent::SubAgent { event, .. } => match &**event {
-                AgentEvent::Text(_) | AgentEvent::Thought(_) | AgentEvent::SubAgent { .. } => Vec::new(),
+                AgentEvent::Model(ModelEvent::Text(_) | ModelEvent::Thought(_)) | AgentEvent::SubAgent { .. } => {
+                    Vec::new()
+                }
                 event => self.updates(event),
             },
             _ => Vec::new(),

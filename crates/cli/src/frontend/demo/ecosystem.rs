@@ -5,8 +5,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_agent::AgentEvent;
 use hookwright_agent::session::SessionCommand;
+use hookwright_agent::{AgentEvent, HookEvent, ToolEvent};
 use hookwright_hooks::{Decision, EventKind};
 use serde_json::json;
 
@@ -102,12 +102,12 @@ impl DemoScript for EcosystemDemo {
 
     fn count_event(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::HookFinished { report, .. } => {
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) => {
                 self.hooks += 1;
                 let refused = report.event == EventKind::BeforeTool && report.decision() == Some(Decision::Deny);
                 self.denied += u32::from(refused);
             }
-            AgentEvent::ToolFinished(end) if end.error.is_none() => match end.name.as_str() {
+            AgentEvent::Tool(ToolEvent::Finished(end)) if end.error.is_none() => match end.name.as_str() {
                 "activate_skill" => self.skills += 1,
                 "delegate_to_agent" => self.agents += 1,
                 name => self.mcp_calls += u32::from(name.starts_with("mcp__")),

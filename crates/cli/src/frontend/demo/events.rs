@@ -5,8 +5,8 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::Context;
-use hookwright_agent::AgentEvent;
 use hookwright_agent::session::SessionCommand;
+use hookwright_agent::{AgentEvent, HookEvent, TurnEvent};
 use hookwright_hooks::{Decision, EventKind};
 use serde_json::{Map, Value, json};
 
@@ -193,7 +193,7 @@ impl DemoScript for EventsDemo {
 
     fn count_event(&mut self, event: &AgentEvent) {
         match event {
-            AgentEvent::HookFinished { report, .. } => {
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) => {
                 self.fired.insert(report.event);
                 self.hooks += 1;
                 self.hook_time += report.duration;
@@ -208,7 +208,7 @@ impl DemoScript for EventsDemo {
                 let refused = report.event == EventKind::BeforeTool && report.decision() == Some(Decision::Deny);
                 self.denied += u32::from(refused);
             }
-            AgentEvent::AgentRetry { .. } => self.retried += 1,
+            AgentEvent::Turn(TurnEvent::Retried { .. }) => self.retried += 1,
             _ => {}
         }
     }

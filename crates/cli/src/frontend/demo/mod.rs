@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use hookwright_agent::session::{PreparedSession, SessionCommand, SessionHandle, Shutdown};
 use hookwright_agent::{
-    AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, Question, QuestionSubject,
+    AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, ModelEvent, Question, QuestionEvent,
+    QuestionSubject, TurnEvent,
 };
 use hookwright_settings::ProcessEnv;
 
@@ -85,11 +86,12 @@ async fn print_timeline<S: DemoScript>(
     let mut answer = String::new();
     while let Some(event) = receiver.recv().await {
         show.count_event(&event);
-        if let AgentEvent::Text(text) = &event {
+        if let AgentEvent::Model(ModelEvent::Text(text)) = &event {
             answer.push_str(text);
             continue;
         }
-        let ends_answer = matches!(event, AgentEvent::ModelResponse { .. } | AgentEvent::TurnFinished(_));
+        let ends_answer =
+            matches!(event, AgentEvent::Model(ModelEvent::Answered { .. }) | AgentEvent::Turn(TurnEvent::Finished(_)));
         let mut stdout = output::stdout();
         if ends_answer && !answer.is_empty() {
             writeln!(stdout, "  {} {}", paint(BOLD, "answer:"), output::one_line(&std::mem::take(&mut answer)))?;
@@ -98,7 +100,9 @@ async fn print_timeline<S: DemoScript>(
             writeln!(stdout, "{line}")?;
         }
         drop(stdout);
-        if let AgentEvent::QuestionAsked(Question { id, subject: QuestionSubject::Approval(_) }) = event {
+        if let AgentEvent::Question(QuestionEvent::Asked(Question { id, subject: QuestionSubject::Approval(_) })) =
+            event
+        {
             session.send(SessionCommand::Answer { id, answer: Answer::Approval(ApprovalReply::Once) });
         }
     }

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use hookwright_agent::{AgentEvent, TurnEnd};
+use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, ModelEvent, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_hooks::about_hook;
 use serde_json::json;
 
@@ -27,26 +27,28 @@ impl JsonPrinter {
 impl EventPrinter for JsonPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
-            AgentEvent::Text(text) => self.response.push_str(text),
+            AgentEvent::Model(ModelEvent::Text(text)) => self.response.push_str(text),
             // The response is the text after the last tool call, or after the last rejected answer.
-            AgentEvent::ToolRequested { .. } | AgentEvent::AnswerDropped { .. } => self.response.clear(),
-            AgentEvent::AgentRetry { reason, .. } => {
+            AgentEvent::Tool(ToolEvent::Requested { .. }) | AgentEvent::Model(ModelEvent::AnswerDropped { .. }) => {
+                self.response.clear()
+            }
+            AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
                 self.response.clear();
                 self.warnings.push(format!("Agent execution blocked: {reason}"));
             }
-            AgentEvent::HookMessage { text, .. } => {
+            AgentEvent::Hook(HookEvent::Message { text, .. }) => {
                 return output::stderr_line(&format!("Hook system message: {text}"));
             }
-            AgentEvent::HookWarning { event, hook, source, text } => {
+            AgentEvent::Hook(HookEvent::Warning { event, hook, source, text }) => {
                 self.warnings.push(about_hook(format_args!("{hook} ({source}, {event})"), text));
             }
-            AgentEvent::Warning(text) => self.warnings.push(text.clone()),
+            AgentEvent::Notice(AgentNotice::Warning(text)) => self.warnings.push(text.clone()),
             AgentEvent::SubAgent { agent, event, .. } => match &**event {
-                AgentEvent::Warning(text) => self.warnings.push(format!("{}: {text}", agent.name)),
-                AgentEvent::AgentRetry { reason, .. } => {
+                AgentEvent::Notice(AgentNotice::Warning(text)) => self.warnings.push(format!("{}: {text}", agent.name)),
+                AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
                     self.warnings.push(format!("{}: Agent execution blocked: {reason}", agent.name));
                 }
-                AgentEvent::ToolFinished(end) => {
+                AgentEvent::Tool(ToolEvent::Finished(end)) => {
                     if let Some(error) = &end.error {
                         let line = format!("{}: Error executing tool {}: {}", agent.name, end.name, error.message);
                         return output::stderr_line(&line);
@@ -56,7 +58,7 @@ impl EventPrinter for JsonPrinter {
                 }
                 _ => {}
             },
-            AgentEvent::ToolFinished(end) => {
+            AgentEvent::Tool(ToolEvent::Finished(end)) => {
                 if let Some(error) = &end.error {
                     return output::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
                 }

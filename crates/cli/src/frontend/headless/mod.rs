@@ -13,7 +13,10 @@ use hookwright_agent::session::{
     BrokenSettingsPolicy, FrontEndAction, HooksAction, InputLine, PreparedSession, Reply, SessionCommand, SessionError,
     SessionHandle, Shutdown, broken_settings_file, unarmed_json,
 };
-use hookwright_agent::{AgentEvent, EndReason, EventStream, Interaction, ToolEnd, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, EndReason, EventStream, HookEvent, Interaction, ModelEvent, SessionEvent, ToolEnd, ToolEvent, TurnEnd,
+    TurnEvent,
+};
 use hookwright_settings::ProcessEnv;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -296,7 +299,7 @@ impl PrinterTask {
             if unread.is_none() {
                 unread = print_or_reply(&mut *self.printer, &event).err();
             }
-            if let AgentEvent::TurnFinished(how) = event {
+            if let AgentEvent::Turn(TurnEvent::Finished(how)) = event {
                 end = Some(how);
             }
         }
@@ -312,7 +315,7 @@ impl PrinterTask {
 
 fn print_or_reply(printer: &mut dyn EventPrinter, event: &AgentEvent) -> io::Result<()> {
     match event {
-        AgentEvent::Reply(reply) => match reply_text::stdout_text(reply) {
+        AgentEvent::Session(SessionEvent::Reply(reply)) => match reply_text::stdout_text(reply) {
             Some(text) => printer.print_answer(&text),
             None => {
                 reply_text::print_stderr(reply)?;
@@ -326,20 +329,18 @@ fn print_or_reply(printer: &mut dyn EventPrinter, event: &AgentEvent) -> io::Res
 /// Returns whether the text printer prints nothing for an event.
 fn is_silent(event: &AgentEvent) -> bool {
     match event {
-        AgentEvent::HookStarted { .. }
-        | AgentEvent::HookFinished { .. }
-        | AgentEvent::VerdictReached(_)
-        | AgentEvent::ModelRequest { .. }
-        | AgentEvent::ModelResponse { .. }
-        | AgentEvent::PromptReceived { .. }
-        | AgentEvent::PromptStarted { .. }
-        | AgentEvent::ToolRequested { .. }
-        | AgentEvent::TurnFinished(_)
-        | AgentEvent::Busy(_)
-        | AgentEvent::Idle { .. }
-        | AgentEvent::InputStarted(_)
-        | AgentEvent::ConfigurationChanged => true,
-        AgentEvent::ToolFinished(end) => end.error.is_none() && command_failure(end).is_none(),
+        AgentEvent::Hook(event) => !matches!(event, HookEvent::Message { .. } | HookEvent::Warning { .. }),
+        AgentEvent::Model(event) => matches!(event, ModelEvent::Requested { .. } | ModelEvent::Answered { .. }),
+        AgentEvent::Turn(event) => !matches!(event, TurnEvent::Retried { .. }),
+        AgentEvent::Session(event) => matches!(
+            event,
+            SessionEvent::Busy(_)
+                | SessionEvent::Idle { .. }
+                | SessionEvent::InputStarted(_)
+                | SessionEvent::ConfigurationChanged
+        ),
+        AgentEvent::Tool(ToolEvent::Requested { .. }) => true,
+        AgentEvent::Tool(ToolEvent::Finished(end)) => end.error.is_none() && command_failure(end).is_none(),
         _ => false,
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use hookwright_agent::{AgentEvent, ToolEnd, TurnEnd};
+use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, ModelEvent, ToolEnd, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_hooks::SubAgent;
 use hookwright_tools::CommandEnd;
 use serde_json::{Map, Value, json};
@@ -27,43 +27,28 @@ impl EventPrinter for StreamJsonPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             AgentEvent::SubAgent { agent, call_id, event } => print_subagent_event(agent, call_id, event),
-            AgentEvent::PromptStarted { prompt, .. } => {
+            AgentEvent::Turn(TurnEvent::Started { prompt, .. }) => {
                 print_line("message", json!({"role": "user", "content": prompt}))
             }
-            AgentEvent::Text(text) => {
+            AgentEvent::Model(ModelEvent::Text(text)) => {
                 print_line("message", json!({"role": "assistant", "content": text, "delta": true}))
             }
-            AgentEvent::ToolRequested { call_id, name, args } => print_line("tool_use", tool_use(call_id, name, args)),
-            AgentEvent::ToolFinished(end) => print_line("tool_result", tool_result(end)),
-            AgentEvent::HookFinished { report, .. } => print_line(
-                "hook",
-                with_subagent(
-                    report.context.agent.as_deref(),
-                    json!({
-                        "name": report.hook,
-                        "event": report.event,
-                        "event_id": report.id.event.to_string(),
-                        "run_id": report.id.to_string(),
-                        "turn_id": report.context.turn_id.as_deref(),
-                        "tool_use_id": report.context.tool_use_id.as_deref(),
-                        "source": report.source.to_string(),
-                        "decision": if report.answer.stop { json!("stop") } else { json!(report.decision()) },
-                        "status": report.status,
-                        "exit_code": report.exit_code,
-                        "duration_ms": (report.duration.as_secs_f64() * 1e6).round() / 1e3,
-                        "error": report.error,
-                    }),
-                ),
-            ),
-            AgentEvent::HookMessage { hook, text, .. } => {
+            AgentEvent::Tool(ToolEvent::Requested { call_id, name, args }) => {
+                print_line("tool_use", tool_use(call_id, name, args))
+            }
+            AgentEvent::Tool(ToolEvent::Finished(end)) => print_line("tool_result", tool_result(end)),
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) => print_line("hook", json!(report)),
+            AgentEvent::Hook(HookEvent::Message { hook, text, .. }) => {
                 output::stderr_line(&format!("Hook system message: {text}"))?;
                 print_line("error", json!({"severity": "info", "hook": hook, "message": text}))
             }
-            AgentEvent::HookWarning { hook, text, .. } => {
+            AgentEvent::Hook(HookEvent::Warning { hook, text, .. }) => {
                 print_line("error", json!({"severity": "warning", "hook": hook, "message": text}))
             }
-            AgentEvent::Warning(text) => print_line("error", json!({"severity": "warning", "message": text})),
-            AgentEvent::AgentRetry { reason, .. } => print_line(
+            AgentEvent::Notice(AgentNotice::Warning(text)) => {
+                print_line("error", json!({"severity": "warning", "message": text}))
+            }
+            AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => print_line(
                 "error",
                 json!({"severity": "warning", "message": format!("Agent execution blocked: {reason}")}),
             ),
@@ -99,16 +84,20 @@ impl EventPrinter for StreamJsonPrinter {
 fn print_subagent_event(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
     let of = |fields: Value| with_subagent(Some(agent), fields);
     match event {
-        AgentEvent::PromptStarted { prompt, .. } => {
+        AgentEvent::Turn(TurnEvent::Started { prompt, .. }) => {
             print_line("agent", of(json!({"status": "started", "tool_id": call_id, "objective": prompt})))
         }
-        AgentEvent::TurnFinished(end) => {
+        AgentEvent::Turn(TurnEvent::Finished(end)) => {
             print_line("agent", of(json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})))
         }
-        AgentEvent::ToolRequested { call_id, name, args } => print_line("tool_use", of(tool_use(call_id, name, args))),
-        AgentEvent::ToolFinished(end) => print_line("tool_result", of(tool_result(end))),
-        AgentEvent::Warning(text) => print_line("error", of(json!({"severity": "warning", "message": text}))),
-        AgentEvent::AgentRetry { reason, .. } => {
+        AgentEvent::Tool(ToolEvent::Requested { call_id, name, args }) => {
+            print_line("tool_use", of(tool_use(call_id, name, args)))
+        }
+        AgentEvent::Tool(ToolEvent::Finished(end)) => print_line("tool_result", of(tool_result(end))),
+        AgentEvent::Notice(AgentNotice::Warning(text)) => {
+            print_line("error", of(json!({"severity": "warning", "message": text})))
+        }
+        AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
             let message = format!("Agent execution blocked: {reason}");
             print_line("error", of(json!({"severity": "warning", "message": message})))
         }

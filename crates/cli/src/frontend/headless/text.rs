@@ -2,7 +2,9 @@
 
 use std::io::{self, Write};
 
-use hookwright_agent::{AgentEvent, TurnEnd, TurnEndSeverity};
+use hookwright_agent::{
+    AgentEvent, AgentNotice, HookEvent, ModelEvent, SessionEvent, ToolEvent, TurnEnd, TurnEndSeverity, TurnEvent,
+};
 use hookwright_hooks::about_hook;
 
 use super::EventPrinter;
@@ -45,38 +47,42 @@ impl TextPrinter {
 impl EventPrinter for TextPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
-            AgentEvent::Text(text) => {
+            AgentEvent::Model(ModelEvent::Text(text)) => {
                 self.has_open_line = !text.ends_with('\n');
                 let mut stdout = output::stdout();
                 write!(stdout, "{text}")?;
                 stdout.flush()
             }
-            AgentEvent::HookMessage { text, .. } => self.print_stderr_line(&format!("Hook system message: {text}")),
-            AgentEvent::HookWarning { event, hook, source, text } => {
+            AgentEvent::Hook(HookEvent::Message { text, .. }) => {
+                self.print_stderr_line(&format!("Hook system message: {text}"))
+            }
+            AgentEvent::Hook(HookEvent::Warning { event, hook, source, text }) => {
                 self.print_warning(&about_hook(format_args!("{hook} ({source}, {event})"), text))
             }
-            AgentEvent::ToolStarted(start) => {
+            AgentEvent::Tool(ToolEvent::Started(start)) => {
                 let rewritten = match start.rewritten_args.as_slice() {
                     [] => String::new(),
                     keys => format!(" (hooks changed {})", keys.join(", ")),
                 };
                 self.print_stderr_line(&paint(DIM, format!("{} {}{rewritten}", start.name, start.description)))
             }
-            AgentEvent::ToolFinished(end) => match &end.error {
+            AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
                 Some(error) => self.print_stderr_line(&format!("Error executing tool {}: {}", end.name, error.message)),
                 None => super::command_failure(end).map_or(Ok(()), |line| self.print_stderr_line(&line)),
             },
-            AgentEvent::AgentRetry { reason, attempt } => {
+            AgentEvent::Turn(TurnEvent::Retried { reason, attempt }) => {
                 self.print_stderr_line(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
                 self.print_stderr_line(&paint(DIM, format!("the request is sent to the model again (retry {attempt})")))
             }
-            AgentEvent::Compressed { before, after, .. } => {
+            AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
                 self.print_stderr_line(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))
             }
-            AgentEvent::ModelRetry(text) | AgentEvent::Note(text) => self.print_stderr_line(&paint(DIM, text)),
-            AgentEvent::Warning(text) => self.print_warning(text),
-            AgentEvent::AnswerDropped { .. } => self.close_line(),
-            AgentEvent::HookFinished { report, .. } if self.debug => self.print_stderr_line(&paint(
+            AgentEvent::Model(ModelEvent::Retried(text)) | AgentEvent::Notice(AgentNotice::Note(text)) => {
+                self.print_stderr_line(&paint(DIM, text))
+            }
+            AgentEvent::Notice(AgentNotice::Warning(text)) => self.print_warning(text),
+            AgentEvent::Model(ModelEvent::AnswerDropped { .. }) => self.close_line(),
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) if self.debug => self.print_stderr_line(&paint(
                 DIM,
                 format!(
                     "hook {} ({}, {}) {} in {:.1} ms",
@@ -88,9 +94,9 @@ impl EventPrinter for TextPrinter {
                 ),
             )),
             AgentEvent::SubAgent { agent, event, .. } => match &**event {
-                AgentEvent::ToolStarted(start) => self
+                AgentEvent::Tool(ToolEvent::Started(start)) => self
                     .print_stderr_line(&paint(DIM, format!("  {}: {} {}", agent.name, start.name, start.description))),
-                AgentEvent::ToolFinished(end) => match &end.error {
+                AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
                     Some(error) => self.print_stderr_line(&format!(
                         "  {}: Error executing tool {}: {}",
                         agent.name, end.name, error.message
@@ -98,14 +104,16 @@ impl EventPrinter for TextPrinter {
                     None => super::command_failure(end)
                         .map_or(Ok(()), |line| self.print_stderr_line(&format!("  {}: {line}", agent.name))),
                 },
-                AgentEvent::Warning(text) => self.print_warning(&format!("{}: {text}", agent.name)),
-                AgentEvent::AgentRetry { reason, .. } => {
+                AgentEvent::Notice(AgentNotice::Warning(text)) => {
+                    self.print_warning(&format!("{}: {text}", agent.name))
+                }
+                AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
                     let warning = paint(WARN, "[WARNING]");
                     self.print_stderr_line(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))
                 }
                 _ => Ok(()),
             },
-            AgentEvent::Thought(text) if self.debug => self.print_stderr_line(&paint(DIM, text)),
+            AgentEvent::Model(ModelEvent::Thought(text)) if self.debug => self.print_stderr_line(&paint(DIM, text)),
             _ => Ok(()),
         }
     }

@@ -12,7 +12,10 @@ use hookwright_agent::session::{
     FrontEndAction, InputLine, NO_HOOKS, PreparedSession, SessionCommand, SessionHandle, SessionView, Shutdown,
     panel_text,
 };
-use hookwright_agent::{AgentEvent, Answer, CallError, EndReason, EventStream, Question, QuestionId, QuestionSubject};
+use hookwright_agent::{
+    AgentEvent, Answer, CallError, EndReason, EventStream, ModelEvent, Question, QuestionEvent, QuestionId,
+    QuestionSubject, SessionEvent, ToolEvent, TurnEvent,
+};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::args::SessionArgs;
@@ -213,37 +216,37 @@ impl PlainSession {
         self.stats.count(&event);
         self.log.record_event(&event, Instant::now());
         self.record_event(&event)?;
-        if let AgentEvent::QuestionAsked(Question { subject, .. }) = &event
+        if let AgentEvent::Question(QuestionEvent::Asked(Question { subject, .. })) = &event
             && !matches!(subject, QuestionSubject::Input(_))
         {
             let loaded = self.session.view().loaded.clone();
             output::notify(loaded.settings.ui.notifications, &loaded.process_env, "a question waits for you")?;
         }
         match event {
-            AgentEvent::QuestionAsked(Question { id, subject }) => {
+            AgentEvent::Question(QuestionEvent::Asked(Question { id, subject })) => {
                 match PendingQuestion::print(subject)? {
                     Some(question) => self.question = Some((id, question)),
                     None => self.answer_question(id, Answer::Dismissed),
                 }
                 Ok(())
             }
-            AgentEvent::QuestionClosed(id) => {
+            AgentEvent::Question(QuestionEvent::Closed(id)) => {
                 self.question.take_if(|(open, _)| *open == id);
                 Ok(())
             }
-            AgentEvent::LoggedOut => {
+            AgentEvent::Session(SessionEvent::LoggedOut) => {
                 self.is_left_by_user = true;
                 Ok(())
             }
-            AgentEvent::Busy(_) => {
+            AgentEvent::Session(SessionEvent::Busy(_)) => {
                 self.is_working = true;
                 Ok(())
             }
-            AgentEvent::Idle { .. } => {
+            AgentEvent::Session(SessionEvent::Idle { .. }) => {
                 self.is_working = false;
                 self.print_prompt()
             }
-            AgentEvent::ConfigurationChanged => {
+            AgentEvent::Session(SessionEvent::ConfigurationChanged) => {
                 let loaded = self.session.view().loaded.clone();
                 crate::log::add_secrets(&loaded);
                 self.stats.set_prices(&loaded.settings.model.prices);
@@ -258,14 +261,14 @@ impl PlainSession {
         /// The number of lines printed of a cancelled call's output.
         const MAX_CANCELLED_OUTPUT_LINES: usize = 12;
         match event {
-            AgentEvent::Thought(text) => self.thought.push_str(text),
-            AgentEvent::ToolStarted(start) => {
+            AgentEvent::Model(ModelEvent::Thought(text)) => self.thought.push_str(text),
+            AgentEvent::Tool(ToolEvent::Started(start)) => {
                 self.running.push(LiveCard::new(start.clone(), Instant::now()));
             }
-            AgentEvent::ToolOutput { call_id, text } => {
+            AgentEvent::Tool(ToolEvent::Output { call_id, text }) => {
                 self.running.iter_mut().filter(|card| card.call_id == *call_id).for_each(|card| card.push_output(text));
             }
-            AgentEvent::ToolFinished(end) => {
+            AgentEvent::Tool(ToolEvent::Finished(end)) => {
                 let at = self.running.iter().position(|card| card.call_id == end.call_id);
                 let card = at.map(|at| self.running.remove(at));
                 let title = || format!("{} {}", end.name, short_args(&end.args));
@@ -279,7 +282,9 @@ impl PlainSession {
                         .try_for_each(|line| print_lines(line))?;
                 }
             }
-            AgentEvent::Text(_) | AgentEvent::TurnFinished(_) if !self.thought.is_empty() => {
+            AgentEvent::Model(ModelEvent::Text(_)) | AgentEvent::Turn(TurnEvent::Finished(_))
+                if !self.thought.is_empty() =>
+            {
                 self.cards.push("thought", CardContent::Text(std::mem::take(&mut self.thought)), None);
             }
             _ => {}

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use hookwright_agent::AgentEvent;
+use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, ModelEvent, SessionEvent, ToolEvent, TurnEvent};
 use hookwright_hooks::about_hook;
 
 use crate::presentation::call_text::short_args;
@@ -14,7 +14,7 @@ use crate::{output, output::diagnostics, presentation::reply_text, presentation:
 
 pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
     match event {
-        AgentEvent::Text(text) => {
+        AgentEvent::Model(ModelEvent::Text(text)) => {
             let mut stdout = output::stdout();
             for (at, line) in text.split('\n').enumerate() {
                 write!(stdout, "{}{}", if at == 0 { "" } else { "\n" }, single_line(line))?;
@@ -22,7 +22,7 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
             IS_IN_LINE.store(!text.ends_with('\n'), Ordering::Relaxed);
             stdout.flush()
         }
-        AgentEvent::ToolStarted(start) => {
+        AgentEvent::Tool(ToolEvent::Started(start)) => {
             let rewritten = if start.rewritten_args.is_empty() {
                 String::new()
             } else {
@@ -30,7 +30,7 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
             };
             print_lines(&format!("runs {} {}{rewritten}", start.name, start.description))
         }
-        AgentEvent::ToolFinished(end) => match &end.error {
+        AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
             Some(error) if error.is_cancelled() => print_lines(&format!("{}: Cancelled", end.name)),
             Some(error) => print_lines(&format!("{} failed: {}", end.name, error.message)),
             None => {
@@ -38,7 +38,7 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
                 print_lines(&format!("{} {how}: {}", end.name, end.display.summary()))
             }
         },
-        AgentEvent::HookFinished { report, .. } => match hook_log::finished_line(report) {
+        AgentEvent::Hook(HookEvent::Finished { report, .. }) => match hook_log::finished_line(report) {
             Some(_) => print_lines(&format!(
                 "hook {} ({}, {}) {}",
                 report.hook,
@@ -48,23 +48,29 @@ pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
             )),
             None => Ok(()),
         },
-        AgentEvent::HookMessage { hook, text, .. } => print_lines(&format!("hook {hook} says: {text}")),
-        AgentEvent::HookWarning { hook, text, .. } => print_lines(&format!("warning: {}", about_hook(hook, text))),
-        AgentEvent::Warning(text) => print_lines(&format!("warning: {text}")),
-        AgentEvent::Note(text) | AgentEvent::ModelRetry(text) => print_lines(text),
-        AgentEvent::Compressed { before, after, .. } => {
+        AgentEvent::Hook(HookEvent::Message { hook, text, .. }) => print_lines(&format!("hook {hook} says: {text}")),
+        AgentEvent::Hook(HookEvent::Warning { hook, text, .. }) => {
+            print_lines(&format!("warning: {}", about_hook(hook, text)))
+        }
+        AgentEvent::Notice(AgentNotice::Warning(text)) => print_lines(&format!("warning: {text}")),
+        AgentEvent::Notice(AgentNotice::Note(text)) | AgentEvent::Model(ModelEvent::Retried(text)) => print_lines(text),
+        AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
             print_lines(&format!("Chat history compressed from {before} to {after} tokens."))
         }
-        AgentEvent::Reply(reply) => print_reply(reply),
-        AgentEvent::History(messages) => print_history(messages),
-        AgentEvent::Cleared => print_lines("the conversation is cleared"),
-        AgentEvent::Rewound(prompt) => print_lines(&format!("the conversation goes on from before: {prompt}")),
-        AgentEvent::PromptsQueued(prompts) if !prompts.is_empty() => {
+        AgentEvent::Session(SessionEvent::Reply(reply)) => print_reply(reply),
+        AgentEvent::Session(SessionEvent::History(messages)) => print_history(messages),
+        AgentEvent::Session(SessionEvent::Cleared) => print_lines("the conversation is cleared"),
+        AgentEvent::Session(SessionEvent::Rewound(prompt)) => {
+            print_lines(&format!("the conversation goes on from before: {prompt}"))
+        }
+        AgentEvent::Session(SessionEvent::PromptsQueued(prompts)) if !prompts.is_empty() => {
             print_lines(&format!("{} wait their turn", prompts.len()))
         }
-        AgentEvent::PromptsReturned(prompts) => print_lines(&format!("not begun: {}", prompts.join("; "))),
+        AgentEvent::Session(SessionEvent::PromptsReturned(prompts)) => {
+            print_lines(&format!("not begun: {}", prompts.join("; ")))
+        }
         AgentEvent::SubAgent { agent, event, .. } => print_subagent_event(&agent.name, event),
-        AgentEvent::TurnFinished(end) => {
+        AgentEvent::Turn(TurnEvent::Finished(end)) => {
             print_lines(&end.message().map(|words| format!("\n{words}")).unwrap_or_default())?;
             end.hint().map_or(Ok(()), |hint| print_lines(&format!("hint: {hint}")))
         }
@@ -94,18 +100,18 @@ fn print_history(messages: &[std::sync::Arc<hookwright_model::Content>]) -> io::
 /// Prints an event of a sub-agent in short.
 fn print_subagent_event(name: &str, event: &AgentEvent) -> io::Result<()> {
     match event {
-        AgentEvent::PromptStarted { .. } => print_lines(&format!("agent {name} begins")),
-        AgentEvent::ToolStarted(start) => {
+        AgentEvent::Turn(TurnEvent::Started { .. }) => print_lines(&format!("agent {name} begins")),
+        AgentEvent::Tool(ToolEvent::Started(start)) => {
             print_lines(&format!("agent {name} runs {} {}", start.name, start.description))
         }
-        AgentEvent::ToolFinished(end) => match &end.error {
+        AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
             Some(error) => print_lines(&format!("agent {name}: {} failed: {}", end.name, error.message)),
             None => end
                 .failed_command()
                 .map_or(Ok(()), |why| print_lines(&format!("agent {name}: {} failed, {why}", end.name))),
         },
-        AgentEvent::Warning(text) => print_lines(&format!("warning: agent {name}: {text}")),
-        AgentEvent::TurnFinished(_) => print_lines(&format!("agent {name} is done")),
+        AgentEvent::Notice(AgentNotice::Warning(text)) => print_lines(&format!("warning: agent {name}: {text}")),
+        AgentEvent::Turn(TurnEvent::Finished(_)) => print_lines(&format!("agent {name} is done")),
         _ => Ok(()),
     }
 }

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hookwright_agent::session::{ArmedState, RestoreAction, SessionCommand};
-use hookwright_agent::{AgentEvent, ApprovalMode, EndReason, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, AgentNotice, ApprovalMode, EndReason, HookEvent, ModelEvent, QuestionEvent, SessionEvent, ToolEvent,
+    TurnEnd, TurnEvent,
+};
 
 use super::block::ScrollbackBlock;
 use super::card;
@@ -265,21 +268,61 @@ impl App {
             self.retry_notice = None;
         }
         match event {
-            AgentEvent::Text(text) => self.push_answer_text(&text),
-            AgentEvent::Thought(text) => self.thought.push_str(&text),
-            AgentEvent::AnswerDropped { reason } => {
+            AgentEvent::Turn(event) => self.handle_turn_event(event),
+            AgentEvent::Model(event) => self.handle_model_event(event),
+            AgentEvent::Tool(event) => self.handle_tool_event(event, now),
+            AgentEvent::Hook(event) => self.handle_hook_event(event),
+            AgentEvent::Question(QuestionEvent::Asked(question)) => self.dialogs.push_back(question.into()),
+            AgentEvent::Question(QuestionEvent::Closed(id)) => self.dialogs.retain(|question| question.id != id),
+            AgentEvent::Session(event) => self.handle_session_event(event, now),
+            AgentEvent::Notice(AgentNotice::Note(text)) => self.push_text(DIM, text),
+            AgentEvent::Notice(AgentNotice::Warning(text)) => {
+                self.push_block(text_block(StyledLine::styled(WARN, "! "), WARN, &text));
+            }
+            AgentEvent::SubAgent { agent, call_id, event } => self.handle_subagent_event(&agent, &call_id, *event),
+        }
+    }
+
+    fn handle_turn_event(&mut self, event: TurnEvent) {
+        match event {
+            TurnEvent::Retried { reason, attempt } => {
+                self.push_block(text_block(
+                    StyledLine::styled(WARN, format!("! hooks rejected the answer (retry {attempt}): ")),
+                    PLAIN,
+                    &reason,
+                ));
+            }
+            TurnEvent::Finished(end) => self.finish_turn(&end),
+            TurnEvent::Received { .. } | TurnEvent::Started { .. } => {}
+        }
+    }
+
+    fn handle_model_event(&mut self, event: ModelEvent) {
+        match event {
+            ModelEvent::Text(text) => self.push_answer_text(&text),
+            ModelEvent::Thought(text) => self.thought.push_str(&text),
+            ModelEvent::AnswerDropped { reason } => {
                 self.stream = MarkdownStream::default();
                 self.is_answering = false;
                 self.last_answer.clear();
                 self.push_text(WARN, format!("the answer was withdrawn: {reason}"));
             }
-            AgentEvent::ToolStarted(start) => self.running.push(LiveCard::new(start, now)),
-            AgentEvent::ToolOutput { call_id, text } => {
+            // All attempts share one line: each message replaces the one before.
+            ModelEvent::Retried(text) => self.retry_notice = Some(text),
+            ModelEvent::Answered { usage: Some(usage), .. } => self.status.tokens = usage.total,
+            ModelEvent::Requested { .. } | ModelEvent::Answered { .. } | ModelEvent::Failed { .. } => {}
+        }
+    }
+
+    fn handle_tool_event(&mut self, event: ToolEvent, now: Instant) {
+        match event {
+            ToolEvent::Started(start) => self.running.push(LiveCard::new(start, now)),
+            ToolEvent::Output { call_id, text } => {
                 if let Some(card) = self.running.iter_mut().find(|card| card.call_id == call_id) {
                     card.push_output(&text);
                 }
             }
-            AgentEvent::ToolFinished(end) => {
+            ToolEvent::Finished(end) => {
                 let at = self.running.iter().position(|card| card.call_id == end.call_id);
                 let card = at.map(|at| self.running.remove(at));
                 let title = || format!("{} {}", end.name, short_args(end.screen_args()));
@@ -290,68 +333,54 @@ impl App {
                 let block = card.map_or_else(over, |card| card.finish(&end, &self.consoles));
                 self.push_block(block);
             }
-            AgentEvent::HookFinished { report, .. } => {
+            ToolEvent::Requested { .. } => {}
+        }
+    }
+
+    fn handle_hook_event(&mut self, event: HookEvent) {
+        match event {
+            HookEvent::Finished { report, .. } => {
                 if let Some(line) = hook_log::finished_line(&report) {
                     self.push_block(ScrollbackBlock::line(line));
                 }
             }
-            AgentEvent::HookMessage { event, hook, source, text } => {
+            HookEvent::Message { event, hook, source, text } => {
                 let line = StyledLine::styled(NOTE, "• ")
                     .with_text(BOLD, &hook)
                     .with_text(DIM, format!(" ({source}, {event}) says: "));
                 self.push_block(text_block(line, PLAIN, &text));
             }
-            AgentEvent::HookWarning { event, hook, source, text } => {
+            HookEvent::Warning { event, hook, source, text } => {
                 let line = StyledLine::styled(WARN, "! hook ")
                     .with_text(BOLD, &hook)
                     .with_text(DIM, format!(" ({source}, {event}): "));
                 self.push_block(text_block(line, WARN, &text));
             }
-            AgentEvent::QuestionAsked(question) => self.dialogs.push_back(question.into()),
-            AgentEvent::QuestionClosed(id) => self.dialogs.retain(|question| question.id != id),
-            // All attempts share one line: each message replaces the one before.
-            AgentEvent::ModelRetry(text) => self.retry_notice = Some(text),
-            AgentEvent::Note(text) => self.push_text(DIM, text),
-            AgentEvent::Warning(text) => self.push_block(text_block(StyledLine::styled(WARN, "! "), WARN, &text)),
-            AgentEvent::AgentRetry { reason, attempt } => {
-                self.push_block(text_block(
-                    StyledLine::styled(WARN, format!("! hooks rejected the answer (retry {attempt}): ")),
-                    PLAIN,
-                    &reason,
-                ));
-            }
-            AgentEvent::Compressed { before, after, .. } => {
+            HookEvent::Started { .. } | HookEvent::Decided(_) => {}
+        }
+    }
+
+    fn handle_session_event(&mut self, event: SessionEvent, now: Instant) {
+        match event {
+            SessionEvent::Busy(activity) => self.set_busy(activity.as_str(), now),
+            SessionEvent::Idle { model, tokens } => self.set_idle(model, tokens),
+            SessionEvent::InputStarted(typed) => self.echo_prompt(&typed),
+            SessionEvent::PromptsQueued(prompts) => self.queue = prompts,
+            SessionEvent::PromptsReturned(prompts) => self.return_prompts(prompts),
+            SessionEvent::Reply(reply) => reply_blocks::show_reply(self, reply),
+            SessionEvent::Compressed { before, after, .. } => {
                 self.status.tokens = after;
                 self.push_text(DIM, format!("Chat history compressed from {before} to {after} tokens."));
             }
-            AgentEvent::ModelResponse { usage: Some(usage), .. } => self.status.tokens = usage.total,
-            AgentEvent::TurnFinished(end) => self.finish_turn(&end),
-            AgentEvent::SubAgent { agent, call_id, event } => self.handle_subagent_event(&agent, &call_id, *event),
-            AgentEvent::Busy(activity) => self.set_busy(activity.as_str(), now),
-            AgentEvent::Idle { model, tokens } => self.set_idle(model, tokens),
-            AgentEvent::InputStarted(typed) => self.echo_prompt(&typed),
-            AgentEvent::PromptsQueued(prompts) => self.queue = prompts,
-            AgentEvent::PromptsReturned(prompts) => self.return_prompts(prompts),
-            AgentEvent::Reply(reply) => reply_blocks::show_reply(self, reply),
-            AgentEvent::History(messages) => reply_blocks::show_history(self, &messages),
-            AgentEvent::Rewound(prompt) => self.handle_rewind(prompt),
-            AgentEvent::ModeChanged(mode) => self.status.mode = mode,
-            AgentEvent::ModelChanged(model) => self.status.set_model(model),
-            AgentEvent::Cleared => {
+            SessionEvent::History(messages) => reply_blocks::show_history(self, &messages),
+            SessionEvent::Rewound(prompt) => self.handle_rewind(prompt),
+            SessionEvent::ModeChanged(mode) => self.status.mode = mode,
+            SessionEvent::ModelChanged(model) => self.status.set_model(model),
+            SessionEvent::Cleared => {
                 self.status.tokens = 0;
                 self.push_text(DIM, "the conversation is cleared");
             }
-            AgentEvent::PromptReceived { .. }
-            | AgentEvent::PromptStarted { .. }
-            | AgentEvent::ToolRequested { .. }
-            | AgentEvent::HookStarted { .. }
-            | AgentEvent::VerdictReached(_)
-            | AgentEvent::ModelRequest { .. }
-            | AgentEvent::ModelResponse { .. }
-            | AgentEvent::ModelFailed { .. }
-            | AgentEvent::LoggedOut
-            | AgentEvent::ConfigurationChanged
-            | AgentEvent::Synced => {}
+            SessionEvent::LoggedOut | SessionEvent::ConfigurationChanged | SessionEvent::Synced => {}
         }
     }
 
@@ -458,30 +487,30 @@ impl App {
 
 /// Returns whether an event ends the wait for a retried request.
 fn ends_retry_wait(event: &AgentEvent) -> bool {
-    use AgentEvent::{Idle, ModelFailed, ModelResponse, Text, Thought, ToolRequested, TurnFinished};
-    matches!(
-        event,
-        Text(_)
-            | Thought(_)
-            | ToolRequested { .. }
-            | ModelResponse { .. }
-            | ModelFailed { .. }
-            | TurnFinished(_)
-            | Idle { .. }
-    )
+    match event {
+        AgentEvent::Model(event) => {
+            !matches!(event, ModelEvent::Requested { .. } | ModelEvent::Retried(_) | ModelEvent::AnswerDropped { .. })
+        }
+        AgentEvent::Tool(event) => matches!(event, ToolEvent::Requested { .. }),
+        AgentEvent::Turn(event) => matches!(event, TurnEvent::Finished(_)),
+        AgentEvent::Session(event) => matches!(event, SessionEvent::Idle { .. }),
+        _ => false,
+    }
 }
 
 /// Returns whether an event leaves something on the screen, which ends the answer above it.
 fn closes_answer(event: &AgentEvent) -> bool {
     match event {
-        AgentEvent::HookFinished { report, .. } => hook_log::finished_line(report).is_some(),
-        AgentEvent::Text(_) | AgentEvent::HookStarted { .. } | AgentEvent::ToolOutput { .. } => false,
-        AgentEvent::VerdictReached(_) => false,
-        AgentEvent::Thought(_) | AgentEvent::AnswerDropped { .. } => false,
-        AgentEvent::ModelRequest { .. } | AgentEvent::ModelResponse { .. } => false,
-        AgentEvent::PromptsQueued(_) | AgentEvent::ConfigurationChanged | AgentEvent::ModeChanged(_) => false,
+        AgentEvent::Hook(HookEvent::Finished { report, .. }) => hook_log::finished_line(report).is_some(),
+        AgentEvent::Hook(event) => matches!(event, HookEvent::Message { .. } | HookEvent::Warning { .. }),
+        AgentEvent::Model(event) => matches!(event, ModelEvent::Failed { .. } | ModelEvent::Retried(_)),
+        AgentEvent::Tool(event) => !matches!(event, ToolEvent::Output { .. }),
+        AgentEvent::Session(event) => !matches!(
+            event,
+            SessionEvent::PromptsQueued(_) | SessionEvent::ConfigurationChanged | SessionEvent::ModeChanged(_)
+        ),
         AgentEvent::SubAgent { event, .. } => subagent::leaves_block(event),
-        _ => true,
+        AgentEvent::Turn(_) | AgentEvent::Question(_) | AgentEvent::Notice(_) => true,
     }
 }
 

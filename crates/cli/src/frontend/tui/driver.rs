@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
 use hookwright_agent::session::{InputLine, PreparedSession, SessionHandle, SessionView};
-use hookwright_agent::{AgentEvent, EndReason, EventStream, SessionActivity};
+use hookwright_agent::{AgentEvent, EndReason, EventStream, SessionActivity, SessionEvent};
 use hookwright_settings::LoadedConfig;
 use hookwright_settings::ProcessEnv;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -312,16 +312,20 @@ impl<'a> ScreenDriver<'a> {
         self.telemetry.record(&event);
         self.notify_if_waiting(&event);
         match &event {
-            AgentEvent::ConfigurationChanged => self.apply_configuration(),
-            AgentEvent::Cleared => self.clear_conversation(),
-            AgentEvent::LoggedOut => self.exit_code = Some(exit::OK),
-            AgentEvent::Idle { .. } => self.app.status.branch = current_branch(&self.session.view().loaded),
-            AgentEvent::Reply(_) if self.panel.is_some() => return self.mirror_reply_to_panel(event),
+            AgentEvent::Session(SessionEvent::ConfigurationChanged) => self.apply_configuration(),
+            AgentEvent::Session(SessionEvent::Cleared) => self.clear_conversation(),
+            AgentEvent::Session(SessionEvent::LoggedOut) => self.exit_code = Some(exit::OK),
+            AgentEvent::Session(SessionEvent::Idle { .. }) => {
+                self.app.status.branch = current_branch(&self.session.view().loaded)
+            }
+            AgentEvent::Session(SessionEvent::Reply(_)) if self.panel.is_some() => {
+                return self.mirror_reply_to_panel(event);
+            }
             _ => {}
         }
         let event = match event {
-            AgentEvent::Reply(reply) => match self.open_page(reply) {
-                Some(reply) => AgentEvent::Reply(reply),
+            AgentEvent::Session(SessionEvent::Reply(reply)) => match self.open_page(reply) {
+                Some(reply) => AgentEvent::Session(SessionEvent::Reply(reply)),
                 None => return,
             },
             event => event,

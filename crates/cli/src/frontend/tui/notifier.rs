@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hookwright_agent::{AgentEvent, QuestionSubject};
+use hookwright_agent::{AgentEvent, QuestionEvent, QuestionSubject, SessionEvent};
 use hookwright_settings::UiSettings;
 
 use super::driver::ScreenDriver;
@@ -24,16 +24,16 @@ impl ScreenDriver<'_> {
     pub(crate) fn notify_if_waiting(&mut self, event: &AgentEvent) {
         let now = Instant::now();
         let words = match event {
-            AgentEvent::Busy(_) => {
+            AgentEvent::Session(SessionEvent::Busy(_)) => {
                 self.notifier.busy_since = Some(now);
                 return;
             }
-            AgentEvent::QuestionAsked(question) => match &question.subject {
+            AgentEvent::Question(QuestionEvent::Asked(question)) => match &question.subject {
                 QuestionSubject::Approval(request) => format!("{} waits for your permission", request.title),
                 QuestionSubject::GuardTrust(_) => "a change to your guards waits for your decision".to_owned(),
                 QuestionSubject::Input(_) => return,
             },
-            AgentEvent::Idle { .. } => {
+            AgentEvent::Session(SessionEvent::Idle { .. }) => {
                 let since = self.notifier.busy_since.take();
                 if since.is_none_or(|since| now.saturating_duration_since(since) < MIN_NOTIFIED_WAIT) {
                     return;

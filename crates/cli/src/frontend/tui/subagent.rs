@@ -1,7 +1,7 @@
 //! Sub-agents on the screen: the card of the call that started one shows its progress, and each of its own calls leaves
 //! a short block.
 
-use hookwright_agent::{AgentEvent, ToolEnd};
+use hookwright_agent::{AgentEvent, AgentNotice, ModelEvent, ToolEnd, ToolEvent, TurnEvent};
 use hookwright_hooks::SubAgent;
 
 use super::app::{App, text_block};
@@ -19,23 +19,23 @@ impl App {
     /// Handles an event of a sub-agent.
     pub(super) fn handle_subagent_event(&mut self, agent: &SubAgent, call_id: &str, event: AgentEvent) {
         match event {
-            AgentEvent::Text(text) => self.push_live_output(call_id, &text),
-            AgentEvent::ToolStarted(start) => {
+            AgentEvent::Model(ModelEvent::Text(text)) => self.push_live_output(call_id, &text),
+            AgentEvent::Tool(ToolEvent::Started(start)) => {
                 self.push_live_output(call_id, &format!("\n{} {}\n", start.name, start.description))
             }
-            AgentEvent::ToolFinished(end) => {
+            AgentEvent::Tool(ToolEvent::Finished(end)) => {
                 let title = format!("{} › {} {}", agent.name, end.name, short_args(&end.args));
                 self.cards.push(title, CardContent::from_tool_end(&end, ""), None);
                 self.push_block(finished_block(agent, &end));
             }
-            AgentEvent::TurnFinished(end) => {
+            AgentEvent::Turn(TurnEvent::Finished(end)) => {
                 let words = end.message().map(|words| format!("\n{words}")).unwrap_or_default();
                 self.push_live_output(call_id, &words);
             }
-            AgentEvent::Warning(text) => {
+            AgentEvent::Notice(AgentNotice::Warning(text)) => {
                 self.push_block(text_block(StyledLine::styled(WARN, format!("! {}: ", agent.name)), WARN, &text))
             }
-            AgentEvent::AgentRetry { reason, attempt } => {
+            AgentEvent::Turn(TurnEvent::Retried { reason, attempt }) => {
                 let heading = format!("! hooks rejected what {} answered (retry {attempt}): ", agent.name);
                 self.push_block(text_block(StyledLine::styled(WARN, heading), PLAIN, &reason));
             }
@@ -53,7 +53,12 @@ impl App {
 
 /// Returns whether an event leaves a block on the screen.
 pub(super) fn leaves_block(event: &AgentEvent) -> bool {
-    matches!(event, AgentEvent::ToolFinished(_) | AgentEvent::Warning(_) | AgentEvent::AgentRetry { .. })
+    matches!(
+        event,
+        AgentEvent::Tool(ToolEvent::Finished(_))
+            | AgentEvent::Notice(AgentNotice::Warning(_))
+            | AgentEvent::Turn(TurnEvent::Retried { .. })
+    )
 }
 
 /// Returns the short, indented block of a finished call.

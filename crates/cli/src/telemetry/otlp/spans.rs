@@ -6,7 +6,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use hookwright_agent::{AgentEvent, ToolEnd, TurnEnd};
+use hookwright_agent::{AgentEvent, HookEvent, ModelEvent, ToolEnd, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_hooks::{EventKind, RunContext, RunReport, SubAgent, canonical_tool_name};
 use hookwright_model::{Chunk, Usage};
 use serde_json::json;
@@ -202,10 +202,10 @@ impl SpanTracker {
         let (agent, event) = event.unwrap_subagent();
         let agent_id = agent.map(|agent| agent.id.as_str());
         match event {
-            AgentEvent::PromptReceived { prompt_id, .. } => {
+            AgentEvent::Turn(TurnEvent::Received { prompt_id, .. }) => {
                 Some(self.open_agent(agent.zip(delegating_call), prompt_id, now))
             }
-            AgentEvent::PromptStarted { prompt, prompt_id } => {
+            AgentEvent::Turn(TurnEvent::Started { prompt, prompt_id }) => {
                 let context = self.open_agent(agent.zip(delegating_call), prompt_id, now);
                 if content == ContentPolicy::Included
                     && let Some(at) = self.agent(agent_id)
@@ -214,7 +214,7 @@ impl SpanTracker {
                 }
                 Some(context)
             }
-            AgentEvent::ModelRequest { request, .. } => {
+            AgentEvent::Model(ModelEvent::Requested { request, .. }) => {
                 let mut span = self.child_span(CHAT, &request.model, SpanKind::Client, agent_id, now);
                 span.set(names::PROVIDER_NAME, self.provider);
                 span.set(names::REQUEST_MODEL, request.model.clone());
@@ -225,7 +225,7 @@ impl SpanTracker {
                 self.requests.push(OpenRequest { agent_id: agent_id.map(str::to_owned), span });
                 Some(context)
             }
-            AgentEvent::ModelResponse { model, usage, response, .. } => {
+            AgentEvent::Model(ModelEvent::Answered { model, usage, response, .. }) => {
                 let mut span = self.take_request(agent_id)?;
                 span.set(names::RESPONSE_MODEL, model.clone());
                 if let Some(usage) = usage {
@@ -239,15 +239,19 @@ impl SpanTracker {
                 set_answer(&mut span, response, content);
                 Some(self.end_span(span, None, now))
             }
-            AgentEvent::ModelFailed { .. } => {
+            AgentEvent::Model(ModelEvent::Failed { .. }) => {
                 let span = self.take_request(agent_id)?;
                 Some(self.end_span(span, Some("api_error"), now))
             }
-            AgentEvent::ToolRequested { call_id, name, .. } => Some(self.announce_tool(agent_id, call_id, name, now)),
-            AgentEvent::ToolStarted(start) => Some(self.announce_tool(agent_id, &start.call_id, &start.name, now)),
-            AgentEvent::ToolFinished(finished) => Some(self.end_tool(agent_id, finished, content, now)),
-            AgentEvent::HookFinished { report, .. } => Some(self.record_hook(report, content, now)),
-            AgentEvent::VerdictReached(verdict) => {
+            AgentEvent::Tool(ToolEvent::Requested { call_id, name, .. }) => {
+                Some(self.announce_tool(agent_id, call_id, name, now))
+            }
+            AgentEvent::Tool(ToolEvent::Started(start)) => {
+                Some(self.announce_tool(agent_id, &start.call_id, &start.name, now))
+            }
+            AgentEvent::Tool(ToolEvent::Finished(finished)) => Some(self.end_tool(agent_id, finished, content, now)),
+            AgentEvent::Hook(HookEvent::Finished { report, .. }) => Some(self.record_hook(report, content, now)),
+            AgentEvent::Hook(HookEvent::Decided(verdict)) => {
                 let attributes = verdict_fields(verdict, &self.session_id, content);
                 let call = verdict.context.tool_use_id.as_deref().and_then(|call| self.tool(call));
                 if let Some((at, name)) = call.zip(verdict.tool.as_deref())
@@ -259,7 +263,7 @@ impl SpanTracker {
                 span.events.push(SpanEvent { name: VERDICT, time: now, attributes });
                 Some(span.context)
             }
-            AgentEvent::TurnFinished(outcome) => {
+            AgentEvent::Turn(TurnEvent::Finished(outcome)) => {
                 let at = self.agents.iter().position(|agent| agent.id.as_deref() == agent_id)?;
                 let span = &mut self.agents[at].span;
                 let context = span.context;
@@ -553,7 +557,8 @@ mod tests {
         let (now, hour) = (SystemTime::now(), Duration::from_secs(3600));
         for (prompt_id, next) in [("p1", Some(())), ("p1", None)] {
             let mut spans = SpanTracker::new(&TelemetrySession::default());
-            let prompt = |id: &str| AgentEvent::PromptStarted { prompt: String::new(), prompt_id: id.to_owned() };
+            let prompt =
+                |id: &str| AgentEvent::Turn(TurnEvent::Started { prompt: String::new(), prompt_id: id.to_owned() });
             spans.record(&prompt(prompt_id), ContentPolicy::Omitted, now);
             spans.announce_tool(None, "c1", "glob", now);
             match next {

@@ -195,10 +195,10 @@ fn every_span_has_the_parent_it_happened_in() {
         tool_finished("c2", Some(refused())),
         before_tool("c1"),
         tool_finished("c1", None),
-        AgentEvent::TurnFinished(TurnEnd::Answered),
-        AgentEvent::PromptStarted { prompt: "again".into(), prompt_id: "p2".into() },
+        AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered)),
+        AgentEvent::Turn(TurnEvent::Started { prompt: "again".into(), prompt_id: "p2".into() }),
         tool_requested("c3", "three"),
-        AgentEvent::TurnFinished(TurnEnd::Cancelled),
+        AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Cancelled)),
     ];
     assert_eq!(send(&config(&endpoint), &events), [""; 0]);
 
@@ -264,8 +264,11 @@ fn a_subagents_spans_are_within_the_call_that_delegates_to_it() {
     let mut events = vec![prompt(), tool_requested("c2", "delegate"), in_subagent(prompt()), in_subagent(request())];
     events.extend([request(), in_subagent(response()), response(), in_subagent(tool_requested("c3", "x"))]);
     events.extend(judge_call("c3", Some(subagent())));
-    events.extend([in_subagent(tool_finished("c3", None)), in_subagent(AgentEvent::TurnFinished(TurnEnd::Answered))]);
-    events.extend([tool_finished("c2", None), AgentEvent::TurnFinished(TurnEnd::Answered)]);
+    events.extend([
+        in_subagent(tool_finished("c3", None)),
+        in_subagent(AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered))),
+    ]);
+    events.extend([tool_finished("c2", None), AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered))]);
     send(&config(&endpoint), &events);
     let spans = spans(&received);
     let by_id = |id: &Value| spans.iter().find(|span| span["spanId"] == *id);
@@ -302,7 +305,7 @@ fn a_verdict_is_a_record_and_an_event_of_the_call_it_is_about() {
     events.extend([tool_requested("c1", "echo"), tool_finished("c1", Some(refused()))]);
     // A call of the program itself, such as `@path` in a prompt, may not be reported at all.
     events.extend(judge_call("c2", None));
-    events.push(AgentEvent::TurnFinished(TurnEnd::Answered));
+    events.push(AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered)));
     send(&config(&endpoint), &events);
     let spans = spans(&received);
     let calls = spans.iter().filter(|span| span["name"] == "execute_tool run_shell_command");
@@ -353,7 +356,7 @@ fn the_traceparent_of_the_environment_is_the_parent_of_every_turn() {
         let facts = TelemetrySession { collector: CollectorOptions::new(&world, None), ..facts() };
         let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts);
         for id in ["p1", "p2"] {
-            telemetry.record(&AgentEvent::PromptStarted { prompt: "x".into(), prompt_id: id.into() });
+            telemetry.record(&AgentEvent::Turn(TurnEvent::Started { prompt: "x".into(), prompt_id: id.into() }));
         }
         assert_eq!(telemetry.shutdown(), [""; 0]);
         let spans = spans(&received);
@@ -368,7 +371,7 @@ fn the_traceparent_of_the_environment_is_the_parent_of_every_turn() {
 fn a_long_text_is_cut_and_says_so() {
     let (endpoint, received) = serve();
     let long = "é".repeat(100_000);
-    send(&config(&endpoint), &[AgentEvent::PromptStarted { prompt: long, prompt_id: "p1".into() }]);
+    send(&config(&endpoint), &[AgentEvent::Turn(TurnEvent::Started { prompt: long, prompt_id: "p1".into() })]);
     let (_, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
     let prompt = attributes(&logs[1])["prompt"].as_str().unwrap().to_owned();
     assert!(prompt.len() < 66_000 && prompt.ends_with("é… (200000 bytes in all)"));
@@ -483,8 +486,9 @@ fn the_environment_adds_headers_and_resource_attributes() {
 #[test]
 fn more_than_one_request_holds_arrives_whole_and_in_order() {
     let (endpoint, received) = serve();
-    let prompt =
-        |number: usize| AgentEvent::PromptStarted { prompt: "x".repeat(20_000), prompt_id: number.to_string() };
+    let prompt = |number: usize| {
+        AgentEvent::Turn(TurnEvent::Started { prompt: "x".repeat(20_000), prompt_id: number.to_string() })
+    };
     let events: Vec<_> = (0..300).map(prompt).collect();
     assert_eq!(send(&config(&endpoint), &events), [""; 0]);
     let (_, logs) = items(&received, "/v1/logs", ["resourceLogs", "scopeLogs", "logRecords"]);
@@ -500,7 +504,7 @@ fn the_queue_for_a_silent_collector_is_bounded() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", silent.local_addr().unwrap());
     let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts());
-    let long = AgentEvent::PromptStarted { prompt: "x".repeat(60_000), prompt_id: "p1".into() };
+    let long = AgentEvent::Turn(TurnEvent::Started { prompt: "x".repeat(60_000), prompt_id: "p1".into() });
     (0..400).for_each(|_| telemetry.record(&long));
     let Some(ActiveRecorder { sink: TelemetrySink::Collector(collector), .. }) = telemetry.0.as_deref() else {
         panic!("no collector")

@@ -17,7 +17,7 @@ const COMMON: [&str; 5] = ["event.name", "event.timestamp", "session.id", "inter
 pub(super) fn every_event() -> Vec<AgentEvent> {
     let suppressed = json!([{"type": "command", "command": "echo '{\"suppressOutput\": true}'"}]);
     let mut events = vec![
-        AgentEvent::PromptReceived { prompt: SECRET.into(), prompt_id: "p1".into() },
+        AgentEvent::Turn(TurnEvent::Received { prompt: SECRET.into(), prompt_id: "p1".into() }),
         prompt(),
         request(),
         response(),
@@ -29,9 +29,12 @@ pub(super) fn every_event() -> Vec<AgentEvent> {
     events.extend([in_subagent(request()), in_subagent(response()), in_subagent(tool_requested("c3", "echo"))]);
     events.push(run_hook("cat >/dev/null; echo '{\"decision\":\"allow\"}'; echo hunter2 >&2"));
     events.extend(judge_call("c3", Some(subagent())));
-    events.extend([in_subagent(tool_finished("c3", None)), in_subagent(AgentEvent::TurnFinished(TurnEnd::Answered))]);
+    events.extend([
+        in_subagent(tool_finished("c3", None)),
+        in_subagent(AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered))),
+    ]);
     events.extend([tool_finished("c2", None), compressed(), request(), failure()]);
-    events.push(AgentEvent::TurnFinished(TurnEnd::failed("no model")));
+    events.push(AgentEvent::Turn(TurnEvent::Finished(TurnEnd::failed("no model"))));
     events
 }
 

@@ -9,7 +9,9 @@ mod records;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hookwright_agent::{AgentEvent, CallError, ToolEnd, TurnEnd};
+use hookwright_agent::{
+    AgentEvent, CallError, HookEvent, ModelEvent, SessionEvent, ToolEnd, ToolEvent, TurnEnd, TurnEvent,
+};
 use hookwright_hooks::{
     AnyEvent, EventKind, EventReport, HookEngine, HookInput, Layer, Observer, Registry, RunContext, RunReport, Session,
     Source, SubAgent, parse_layer,
@@ -43,7 +45,7 @@ fn map(value: Value) -> Map<String, Value> {
 /// Runs commands as hooks of an event and returns an event for each finished run.
 fn run_hooks(event: EventKind, fields: Value, hooks: Value) -> Vec<AgentEvent> {
     let mut events = fire_event(event, fields, hooks, &RunContext::default());
-    events.retain(|event| matches!(event, AgentEvent::HookFinished { .. }));
+    events.retain(|event| matches!(event, AgentEvent::Hook(HookEvent::Finished { .. })));
     events
 }
 
@@ -53,11 +55,12 @@ fn fire_event(event: EventKind, fields: Value, hooks: Value, context: &RunContex
     struct ObservedEvents(Mutex<Vec<AgentEvent>>);
     impl Observer for ObservedEvents {
         fn run_finished(&self, run: &RunReport, input: &HookInput) {
-            let finished = AgentEvent::HookFinished { report: Box::new(run.clone()), input: input.clone() };
+            let finished =
+                AgentEvent::Hook(HookEvent::Finished { report: Box::new(run.clone()), input: input.clone() });
             self.0.lock().unwrap().push(finished);
         }
         fn event_finished(&self, event: &EventReport<'_>) {
-            let verdict = event.verdict().map(|verdict| AgentEvent::VerdictReached(Box::new(verdict)));
+            let verdict = event.verdict().map(|verdict| AgentEvent::Hook(HookEvent::Decided(Box::new(verdict))));
             self.0.lock().unwrap().extend(verdict);
         }
     }
@@ -86,43 +89,46 @@ fn run_hook(command: &str) -> AgentEvent {
 }
 
 fn prompt() -> AgentEvent {
-    AgentEvent::PromptStarted { prompt: format!("say {SECRET} 🦀"), prompt_id: "p1".into() }
+    AgentEvent::Turn(TurnEvent::Started { prompt: format!("say {SECRET} 🦀"), prompt_id: "p1".into() })
 }
 
 fn request() -> AgentEvent {
     let contents = vec![Arc::new(Message::user_text(format!("say {SECRET}")))];
-    AgentEvent::ModelRequest { request: Box::new(ModelRequest::new("m", contents)), prompt_id: "p1".into() }
+    AgentEvent::Model(ModelEvent::Requested {
+        request: Box::new(ModelRequest::new("m", contents)),
+        prompt_id: "p1".into(),
+    })
 }
 
 fn response() -> AgentEvent {
     let usage = Usage { prompt: 10, candidates: 5, total: 18, thoughts: 3, cached: 2, tool_use: 0 };
     let mut chunk = Chunk::from_text(SECRET);
     chunk.finish_reason = Some(FinishReason::Stop);
-    AgentEvent::ModelResponse {
+    AgentEvent::Model(ModelEvent::Answered {
         model: "m".into(),
         usage: Some(usage),
         response: Box::new(chunk),
         duration: Duration::from_millis(41),
         prompt_id: "p1".into(),
-    }
+    })
 }
 
 fn failure() -> AgentEvent {
-    AgentEvent::ModelFailed {
+    AgentEvent::Model(ModelEvent::Failed {
         model: "m".into(),
         error: format!("No more mock responses, got request:\n{SECRET}"),
         duration: Duration::from_millis(7),
         prompt_id: "p1".into(),
-    }
+    })
 }
 
 fn tool_requested(call_id: &str, command: &str) -> AgentEvent {
     let args = map(json!({"command": command}));
-    AgentEvent::ToolRequested { call_id: call_id.into(), name: "run_shell_command".into(), args }
+    AgentEvent::Tool(ToolEvent::Requested { call_id: call_id.into(), name: "run_shell_command".into(), args })
 }
 
 fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
-    AgentEvent::ToolFinished(Box::new(ToolEnd {
+    AgentEvent::Tool(ToolEvent::Finished(Box::new(ToolEnd {
         call_id: call_id.into(),
         name: "run_shell_command".into(),
         args: map(json!({"command": format!("echo {SECRET}")})),
@@ -135,7 +141,7 @@ fn tool_finished(call_id: &str, error: Option<CallError>) -> AgentEvent {
         duration: Duration::from_millis(82),
         metadata: Map::new(),
         prompt_id: "p1".into(),
-    }))
+    })))
 }
 
 fn refused() -> CallError {
@@ -146,7 +152,7 @@ fn refused() -> CallError {
 }
 
 fn compressed() -> AgentEvent {
-    AgentEvent::Compressed { trigger: "auto", before: 900, after: 100 }
+    AgentEvent::Session(SessionEvent::Compressed { trigger: "auto", before: 900, after: 100 })
 }
 
 /// The agent to which the call `c2` delegates.
@@ -187,7 +193,7 @@ fn turn() -> Vec<AgentEvent> {
         compressed(),
         request(),
         failure(),
-        AgentEvent::TurnFinished(TurnEnd::Answered),
+        AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered)),
     ]
 }
 

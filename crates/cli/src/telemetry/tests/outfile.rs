@@ -95,7 +95,7 @@ fn a_record_has_the_shape_that_readers_know() {
 #[test]
 fn both_kinds_of_readers_see_the_same_records() {
     let dir = tempfile::tempdir().unwrap();
-    let tricky = AgentEvent::PromptStarted { prompt: "}\n{\"a\": 1}\n{".into(), prompt_id: "p".into() };
+    let tricky = AgentEvent::Turn(TurnEvent::Started { prompt: "}\n{\"a\": 1}\n{".into(), prompt_id: "p".into() });
     let text = written(&config(&dir.path().join("t.log")), &[tricky, prompt()]);
     let pieces: Vec<&str> = text.split("}\n{").collect();
     let last = pieces.len() - 1;
@@ -227,7 +227,7 @@ fn a_clock_that_is_set_back_makes_no_total_late_or_negative() {
     let (mut telemetry, _) = TelemetryRecorder::start(&config(&path), &facts());
     let running = telemetry.0.as_mut().unwrap();
     let before = std::time::SystemTime::now() - Duration::from_secs(3600);
-    running.record(&AgentEvent::TurnFinished(TurnEnd::Answered), before);
+    running.record(&AgentEvent::Turn(TurnEvent::Finished(TurnEnd::Answered)), before);
     let text = fs::read_to_string(&path).unwrap();
     let totals: Vec<Value> = lines(&text).into_iter().filter(|line| name(line) == "metrics").collect();
     assert_eq!(totals.len(), 2, "the second ones are due: {text}");

@@ -15,9 +15,9 @@ fn record_of(event: &AgentEvent, content: ContentPolicy) -> TelemetryRecord<'_> 
 
 /// Returns the record of a hook run whose duration is set to a fixed value.
 fn hook(command: &str, content: ContentPolicy) -> Value {
-    let AgentEvent::HookFinished { mut report, input } = run_hook(command) else { panic!("no hook ran") };
+    let AgentEvent::Hook(HookEvent::Finished { mut report, input }) = run_hook(command) else { panic!("no hook ran") };
     report.duration = Duration::from_millis(6);
-    let event = AgentEvent::HookFinished { report, input };
+    let event = AgentEvent::Hook(HookEvent::Finished { report, input });
     let record = record_of(&event, content);
     assert_eq!(record.name, "gemini_cli.hook_call");
     fields(&record)

@@ -33,12 +33,12 @@ fn submitted_text_becomes_an_effect() {
     assert_eq!(typed(&mut app, "hello"), [AppEffect::Submit("hello".to_owned())]);
     assert!(typed(&mut app, "   ").is_empty());
     press(&mut app, KeyCode::Esc);
-    app.handle_event(AgentEvent::Busy(SessionActivity::Working), Instant::now());
+    app.handle_event(AgentEvent::Session(SessionEvent::Busy(SessionActivity::Working)), Instant::now());
     assert_eq!(press(&mut app, KeyCode::Esc), [AppEffect::Command(SessionCommand::Cancel)]);
-    app.handle_event(AgentEvent::PromptsQueued(vec!["later".to_owned()]), Instant::now());
+    app.handle_event(AgentEvent::Session(SessionEvent::PromptsQueued(vec!["later".to_owned()])), Instant::now());
     assert!(shown(&mut app, 80).contains("later"));
     assert_eq!(press(&mut app, KeyCode::Up), [AppEffect::Command(SessionCommand::RecallPrompt)]);
-    let idle = AgentEvent::Idle { model: "model".to_owned(), tokens: 7 };
+    let idle = AgentEvent::Session(SessionEvent::Idle { model: "model".to_owned(), tokens: 7 });
     app.handle_event(idle, Instant::now());
     assert!(press(&mut app, KeyCode::Esc).is_empty() && app.status.tokens == 7);
 }
@@ -46,9 +46,12 @@ fn submitted_text_becomes_an_effect() {
 #[test]
 fn returned_prompts_are_put_into_the_composer() {
     let mut app = app();
-    app.handle_event(AgentEvent::PromptsReturned(vec!["two".to_owned(), "three".to_owned()]), Instant::now());
+    app.handle_event(
+        AgentEvent::Session(SessionEvent::PromptsReturned(vec!["two".to_owned(), "three".to_owned()])),
+        Instant::now(),
+    );
     assert_eq!(app.composer.text(), "two\nthree");
-    app.handle_event(AgentEvent::PromptsReturned(vec!["one".to_owned()]), Instant::now());
+    app.handle_event(AgentEvent::Session(SessionEvent::PromptsReturned(vec!["one".to_owned()])), Instant::now());
     assert_eq!(app.composer.text(), "one\ntwo\nthree");
 }
 
@@ -64,7 +67,7 @@ fn every_end_of_a_turn_says_what_happened_and_what_to_do() {
     ];
     for (end, words) in ends {
         let mut app = app();
-        app.handle_event(AgentEvent::TurnFinished(end), Instant::now());
+        app.handle_event(AgentEvent::Turn(TurnEvent::Finished(end)), Instant::now());
         let screen = shown(&mut app, 80);
         assert!(screen.starts_with(words), "{screen}");
     }
@@ -73,11 +76,11 @@ fn every_end_of_a_turn_says_what_happened_and_what_to_do() {
 #[test]
 fn text_after_a_note_begins_a_new_answer() {
     let mut app = app();
-    app.handle_event(AgentEvent::Thought("**Thinking**\nhard".to_owned()), Instant::now());
-    app.handle_event(AgentEvent::Text("Some *te".to_owned()), Instant::now());
-    app.handle_event(AgentEvent::Text("xt*".to_owned()), Instant::now());
-    app.handle_event(AgentEvent::Warning("careful".to_owned()), Instant::now());
-    app.handle_event(AgentEvent::Text("More".to_owned()), Instant::now());
+    app.handle_event(AgentEvent::Model(ModelEvent::Thought("**Thinking**\nhard".to_owned())), Instant::now());
+    app.handle_event(AgentEvent::Model(ModelEvent::Text("Some *te".to_owned())), Instant::now());
+    app.handle_event(AgentEvent::Model(ModelEvent::Text("xt*".to_owned())), Instant::now());
+    app.handle_event(AgentEvent::Notice(AgentNotice::Warning("careful".to_owned())), Instant::now());
+    app.handle_event(AgentEvent::Model(ModelEvent::Text("More".to_owned())), Instant::now());
     assert_eq!(app.last_answer, "More");
     let screen = shown(&mut app, 40);
     assert!(screen.starts_with("Thinking\nSome text\n\n! careful\nMore\n"), "{screen}");
@@ -89,7 +92,7 @@ fn everything_fits_into_any_terminal() {
     app.set_busy("Working", Instant::now());
     app.queue.push("a queued prompt with 日本語 and 👩‍👩‍👧 in it, and more words than fit".to_owned());
     app.composer.insert("a long text\n".repeat(50).as_str());
-    app.handle_event(AgentEvent::Text("- item\n".repeat(30)), Instant::now());
+    app.handle_event(AgentEvent::Model(ModelEvent::Text("- item\n".repeat(30))), Instant::now());
     for columns in [1, 2, 10, 40, 300] {
         for rows in [1, 3, 10, 50] {
             let frame = render(&app, columns, rows, Instant::now());
@@ -134,7 +137,10 @@ fn question() -> AgentEvent {
         protected_file: None,
         can_last: true,
     };
-    AgentEvent::QuestionAsked(Question { id: QuestionId(7), subject: QuestionSubject::Approval(Box::new(request)) })
+    AgentEvent::Question(QuestionEvent::Asked(Question {
+        id: QuestionId(7),
+        subject: QuestionSubject::Approval(Box::new(request)),
+    }))
 }
 
 /// The effect of an answer to [`question`].
@@ -191,8 +197,8 @@ fn a_question_right_after_a_prompt_is_answered_at_once() {
 fn a_question_that_is_withdrawn_leaves_the_screen() {
     let mut app = app();
     app.handle_event(question(), Instant::now());
-    app.handle_event(AgentEvent::QuestionClosed(QuestionId(8)), Instant::now());
+    app.handle_event(AgentEvent::Question(QuestionEvent::Closed(QuestionId(8))), Instant::now());
     assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
-    app.handle_event(AgentEvent::QuestionClosed(QuestionId(7)), Instant::now());
+    app.handle_event(AgentEvent::Question(QuestionEvent::Closed(QuestionId(7))), Instant::now());
     assert!(!shown(&mut app, 80).contains("Allow exactly this for this session"));
 }
