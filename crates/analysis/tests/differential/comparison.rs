@@ -15,7 +15,7 @@ const GIT_SETTINGS: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", 
 pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixture: &Fixture) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for event in events {
-        if is_part_of_change(told, event, events, fixture) || fixture.is_unchanged(event) {
+        if is_compared_by_git(told, event, fixture) || fixture.is_unchanged(event) {
             continue;
         }
         if let Some(list) = missing_from(command, told, event, fixture) {
@@ -29,12 +29,9 @@ pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixtu
     found
 }
 
-/// Whether a file is read only because it is changed: the old archive, the file that a patch is applied to.
-fn is_part_of_change(told: &Effects, event: &Event, events: &[Event], fixture: &Fixture) -> bool {
-    let changes = |other: &Event| other.pid == event.pid && other.path == event.path && other.kind != EventKind::Read;
-    // git compares a file of the work tree with what it puts there.
-    let is_compared = is_git(event) && fixture.files.contains(&event.path) && covers(&told.writes, event);
-    event.kind == EventKind::Read && (events.iter().any(changes) || is_compared)
+/// Whether git compares a file of the work tree with what it puts there.
+fn is_compared_by_git(told: &Effects, event: &Event, fixture: &Fixture) -> bool {
+    event.kind == EventKind::Read && is_git(event) && fixture.files.contains(&event.path) && covers(&told.writes, event)
 }
 
 /// The list that an event should be in and is not.
@@ -52,7 +49,7 @@ fn missing_from(command: &str, told: &Effects, event: &Event, fixture: &Fixture)
         };
     }
     let own_file = event.path.strip_prefix(fixture.home()).is_ok_and(|rest| rest.to_string_lossy().starts_with('.'));
-    if own_file && !command.contains(&name) {
+    if own_file && event.kind == EventKind::Read && !command.contains(&name) {
         return None;
     }
     if event.program == "zip" && event.kind == EventKind::Write && is_temporary_archive(&event.path, told) {
