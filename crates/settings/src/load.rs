@@ -43,9 +43,21 @@ pub enum TrustOverride {
     Skip,
 }
 
+/// What a configuration is loaded for, which decides how much is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadPurpose {
+    /// A session, or a command that shows the configuration: everything is read.
+    #[default]
+    Session,
+    /// The judgement of one event: the contents of the project, which only a session announces, are left out.
+    /// They cost a digest of every skill and command.
+    Event,
+}
+
 /// What to load, as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
+    pub purpose: LoadPurpose,
     /// Root of the project; the working directory if empty.
     pub project: PathBuf,
     /// Whether the folder's trust is overridden.
@@ -90,6 +102,7 @@ pub struct SettingsFile {
 /// A loaded configuration.
 #[derive(Clone, Debug)]
 pub struct LoadedConfig {
+    pub(crate) purpose: LoadPurpose,
     /// All settings except the hooks.
     pub settings: Settings,
     /// All hooks, and all diagnostics of the configuration.
@@ -272,11 +285,15 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
 
     let is_home = own.is_none();
     let claude = extra_hook_files::reads_claude(&trees[..2]);
-    let (offered, of_project) =
-        if is_home { Default::default() } else { read_project_contents(&paths, &root, &outer, claude) };
+    let announces = options.purpose == LoadPurpose::Session;
+    let (offered, of_project) = match announces && !is_home {
+        true => read_project_contents(&paths, &root, &outer, claude),
+        false => Default::default(),
+    };
     let files: Vec<SettingsFile> =
         extra_hook_files::by_precedence(&trees, &more).into_iter().map(LayerTree::to_settings_file).collect();
-    let contents_record = project_contents::ContentsRecord::read(&paths.known_project_contents, &mut problems);
+    let contents_record =
+        announces.then(|| project_contents::ContentsRecord::read(&paths.known_project_contents, &mut problems));
     let disabled = mcp::DisabledServers::read(&paths, &mut problems);
     let known = guard_record::GuardRecord::read(&paths.known_guards, &mut problems);
     let own_dir = Some(root.join(GEMINI_DIR)).filter(|folder| trust.is_trusted() && *folder != paths.user_dir);
@@ -284,12 +301,12 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
     let all = extra_hook_files::by_precedence(&trees, &more);
     let (mut registry, reviews) = hooks.build(&all, setting_problems, &extensions, problems);
     let project = ProjectFolder { root, trust };
-    let mut notices = collect_notices(&project, &paths, &files, &registry, &reviews);
     let with_hooks: Vec<SettingsFile> = files.iter().cloned().chain(extension_hook_files(&extensions)).collect();
-    if project.trust.is_trusted() {
-        let news = contents_record.changes(&project.root, &offered);
+    let mut notices = collect_notices(&project, &paths, &files, &registry, &reviews);
+    if let Some(record) = contents_record.filter(|_| project.trust.is_trusted()) {
+        let news = record.changes(&project.root, &offered);
         notices.extend(news.into_iter().map(|(what, news)| Notice::ProjectContentsChanged { what, news }));
-        let unread = !is_home && contents_record.has_unread_notes(&project.root, &settings.context.file_names);
+        let unread = !is_home && record.has_unread_notes(&project.root, &settings.context.file_names);
         notices.extend(unread.then_some(Notice::UnreadAgentsFile));
     }
     notices.extend(known.removed_guards(&with_hooks, &registry));
@@ -306,6 +323,7 @@ pub fn load(world: &ProcessEnv, options: &LoadOptions) -> LoadedConfig {
     let mcp = mcp::McpSelection { origins, untrusted, named_on_command_line: options.mcp_servers.clone(), disabled };
     let own = UserScope { process_env: own_world, redaction: outer_redaction, disabled_extensions: dismissed };
     let loaded = LoadedConfig {
+        purpose: options.purpose,
         settings,
         registry,
         project,

@@ -16,7 +16,7 @@ use crate::commands;
 use crate::edit::{self, EditError};
 use crate::extensions;
 use crate::file::read_text;
-use crate::load::LoadedConfig;
+use crate::load::{LoadPurpose, LoadedConfig};
 use crate::mcp;
 use crate::notice::Notice;
 use crate::paths::{ConfigPaths, hex};
@@ -253,12 +253,15 @@ fn recordable_contents(contents: &[ProjectContent]) -> RecordedContents {
     kept.map(|content| (content.kind.to_owned(), content.items.clone())).collect()
 }
 
-/// Records the present contents of the project as announced. Writes nothing if the record is up to date or there is
-/// nothing to record.
+/// Records the present contents of the project as announced. Writes nothing if the record is up to date, there is
+/// nothing to record, or the configuration was loaded for one event and so without them.
 ///
 /// # Errors
 /// If the record can't be read or written; it is unchanged then.
 pub fn record_project_contents(loaded: &LoadedConfig) -> Result<(), EditError> {
+    if loaded.purpose == LoadPurpose::Event {
+        return Ok(());
+    }
     let file = &loaded.paths.known_project_contents;
     let known = ContentsRecord::read(file, &mut Vec::new());
     if known.updated(loaded) == known {

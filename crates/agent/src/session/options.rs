@@ -7,7 +7,8 @@ use hookwright_hooks::UnarmedGuard;
 use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_model::{ModelError, ReplayError, ReplayOrder};
 use hookwright_settings::{
-    ApprovalMode, ExtensionChoice, LoadOptions, LoadedConfig, ModelConnection, ProcessEnv, TrustOverride, load,
+    ApprovalMode, ExtensionChoice, LoadOptions, LoadPurpose, LoadedConfig, ModelConnection, ProcessEnv, TrustOverride,
+    load,
 };
 use hookwright_tools::{ConsoleHost, WorkspaceError};
 
@@ -103,7 +104,8 @@ impl SessionOptions {
     pub fn load(&self, world: &ProcessEnv) -> Result<LoadedConfig, SessionError> {
         let project = world.cwd.canonicalize().map_err(SessionError::NoDirectory)?;
         let (extensions, mcp_servers) = (self.extensions.clone(), self.mcp_servers.clone());
-        let mut loaded = load(world, &LoadOptions { project, trust: self.trust, extensions, mcp_servers });
+        let purpose = LoadPurpose::Session;
+        let mut loaded = load(world, &LoadOptions { purpose, project, trust: self.trust, extensions, mcp_servers });
         loaded.settings.mcp_servers.extend(self.extra_mcp_servers.clone());
         Ok(loaded)
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use hookwright_bridge::install::{BridgeEntry, InstallScope, InstallTarget, read_target, read_wiring};
 use hookwright_bridge::{Host, HostEventInfo, HostSession};
 use hookwright_hooks::EventKind;
-use hookwright_settings::{LoadOptions, ProcessEnv, load};
+use hookwright_settings::{LoadOptions, LoadPurpose, ProcessEnv, load};
 use serde_json::{Map, Value};
 
 use super::{BridgeRequest, project_root};
@@ -59,7 +59,8 @@ fn has_entry(host: Host, kind: EventKind, project: &Path, world: &ProcessEnv) ->
 fn is_effective(target: &InstallTarget, world: &ProcessEnv) -> bool {
     let is_home = world.home.as_deref() == Some(&*target.project);
     let of_project = target.scope == InstallScope::Project || target.file.starts_with(&target.project) && !is_home;
-    let options = || LoadOptions { project: target.project.clone(), ..LoadOptions::default() };
+    let options =
+        || LoadOptions { project: target.project.clone(), purpose: LoadPurpose::Event, ..LoadOptions::default() };
     !of_project || load(world, &options()).project.trust.is_trusted()
 }
 

@@ -13,7 +13,7 @@ use hookwright_hooks::{
     OnUnknown, Outcome, Registry, RunContext, RunLimits, Session, Source, SubAgent, UnarmedGuard,
 };
 use hookwright_settings::{
-    LoadOptions, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load, record_guards,
+    LoadOptions, LoadPurpose, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load, record_guards,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -57,13 +57,14 @@ pub(super) fn evaluate_event(call: &BridgeRequest<'_>, host_event: &HostEvent) -
 }
 
 fn load_project(call: &BridgeRequest<'_>, project: PathBuf) -> LoadedConfig {
-    load(call.world, &LoadOptions { project, ..LoadOptions::default() })
+    load(call.world, &LoadOptions { project, purpose: LoadPurpose::Event, ..LoadOptions::default() })
 }
 
 /// Returns the trusted projects above the agent's directory, whose guards run as well.
 fn outer_projects(call: &BridgeRequest<'_>, session: &HostSession, nearest: &LoadedConfig) -> Vec<LoadedConfig> {
     let folders = project_root::outer_projects(call.host, session, call.world).into_iter();
-    let loaded = folders.map(|folder| load_project(call, folder));
+    let others = folders.filter(|folder| *folder != nearest.project.root);
+    let loaded = others.map(|folder| load_project(call, folder));
     loaded.filter(|one| one.project.root != nearest.project.root && one.project.trust.is_trusted()).collect()
 }
 

@@ -8,7 +8,7 @@ use hookwright_hooks::{EventKind, EventReport, HookCapability, Observer};
 use hookwright_journal::{
     Entry, EventEntry, EventSource, HostAnswer, JournalLine, JournalOpener, Loss, Verdict, event_entry, millis, opener,
 };
-use hookwright_settings::{LoadOptions, LoadedConfig, load};
+use hookwright_settings::{LoadOptions, LoadPurpose, LoadedConfig, load};
 use serde_json::{Map, Value, json};
 
 use super::{BridgeReply, BridgeRequest};
@@ -209,7 +209,7 @@ fn power_name(power: HookCapability) -> String {
 pub(super) fn write(call: &BridgeRequest<'_>, reply: BridgeReply) {
     let outcome = HostOutcome::new(&reply);
     let mut record = reply.record;
-    let opener = record.opener.take().or_else(|| opener(&load(call.world, &LoadOptions::default())));
+    let opener = record.opener.take().or_else(|| opener(&load(call.world, &LoadOptions { purpose: LoadPurpose::Event, ..LoadOptions::default() })));
     let Some(Ok((mut journal, redactor))) = opener.map(|open| open()) else { return };
     for (entry, content) in record.into_lines(call, &outcome) {
         if let Err(error) = journal.append_with_content(&redactor, Entry::Event(Box::new(entry)), content) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hookwright_settings::{ConfigPaths, LoadOptions, LoadedConfig, ProcessEnv, TrustOverride, load};
+use hookwright_settings::{ConfigPaths, LoadOptions, LoadPurpose, LoadedConfig, ProcessEnv, TrustOverride, load};
 
 pub(crate) struct SettingsFixture {
     directory: tempfile::TempDir,
@@ -83,6 +83,11 @@ impl SettingsFixture {
 
     pub(crate) fn load_with(&self, trust: TrustOverride) -> LoadedConfig {
         load(&self.process_env(), &LoadOptions { project: self.project(), trust, ..LoadOptions::default() })
+    }
+
+    pub(crate) fn load_for_event(&self) -> LoadedConfig {
+        let (project, purpose) = (self.project(), LoadPurpose::Event);
+        load(&self.process_env(), &LoadOptions { project, purpose, ..LoadOptions::default() })
     }
 }
 

@@ -3,8 +3,11 @@
 use std::fs;
 
 use hookwright_hooks::{HookState, Source};
-use hookwright_settings::{ConfigPaths, FolderTrust, LoadOptions, Notice, ProcessEnv, SettingsFileState, load};
+use hookwright_settings::{
+    ConfigPaths, FolderTrust, LoadOptions, LoadedConfig, Notice, ProcessEnv, SettingsFileState, load,
+};
 use hookwright_testkit::deadline::*;
+use hookwright_testkit::fs::read_to_string;
 
 use super::fixture::{SettingsFixture, diagnostic_messages, notice_messages, settings_with_hook};
 
@@ -387,4 +390,30 @@ fn project_contents_are_listed_and_announced_once_and_on_change() {
             "this project's commands: `.gemini/commands/go.toml` has changed",
         ]
     );
+}
+
+#[test]
+fn an_event_is_judged_without_reading_what_the_project_contains() {
+    let place = SettingsFixture::trusted();
+    place.write_project_settings(&settings_with_hook("p", "true"));
+    place.write_user_settings(&settings_with_hook("u", "true"));
+    place.write("project/.gemini/skills/s/SKILL.md", "---\nname: s\ndescription: d\n---\n");
+    place.write("project/.gemini/commands/go.toml", "prompt = \"one\"");
+    let session = place.load();
+    let event = place.load_for_event();
+    assert_eq!(session.project_contents.len(), 3);
+    assert!(event.project_contents.is_empty());
+    let ids = |loaded: &LoadedConfig| -> Vec<_> {
+        loaded.registry.hooks().iter().map(|hook| (hook.id().to_owned(), hook.source.clone())).collect()
+    };
+    assert_eq!(ids(&event), ids(&session));
+    assert_eq!((&event.files, &event.project), (&session.files, &session.project));
+    assert_eq!(notice_messages(&event), notice_messages(&session));
+    // Nothing counts as announced that was not read.
+    hookwright_settings::record_project_contents(&event).unwrap();
+    assert!(!session.paths.known_project_contents.exists());
+    hookwright_settings::record_project_contents(&session).unwrap();
+    let recorded = read_to_string(&session.paths.known_project_contents).unwrap();
+    hookwright_settings::record_project_contents(&event).unwrap();
+    assert_eq!(read_to_string(&session.paths.known_project_contents).unwrap(), recorded);
 }
