@@ -11,6 +11,7 @@ use hookwright_bridge::install::{
 use hookwright_hooks::{Action, Decision, EventKind, Hook, UnarmedReason};
 use hookwright_settings::ProcessEnv;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::detection::{self, DetectedAgent};
 use super::explain::host_compatibility;
@@ -235,13 +236,11 @@ fn refuses_reliably(hook: &Hook) -> bool {
 
 /// Returns a digest of the guards' declarations, by which a recorded trial of other guards is recognised.
 pub(super) fn guards_digest(guards: &[HookListEntry]) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    for hook in guards.iter().map(|entry| entry.hook.as_ref()) {
-        let when = hook.when_text();
-        (hook.id(), hook.event.name(), &hook.matcher_text, hook.summary(), when, hook.is_guard()).hash(&mut hasher);
-    }
-    format!("{:016x}", hasher.finish())
+    let declaration = |hook: &Hook| {
+        json!([hook.id(), hook.event.name(), hook.matcher_text, hook.summary(), hook.when_text(), hook.is_guard()])
+    };
+    let declarations: Value = guards.iter().map(|entry| declaration(&entry.hook)).collect();
+    Sha256::digest(declarations.to_string()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Checks that the agent is installed, in a version whose behaviour is known from tests or a recorded trial.
