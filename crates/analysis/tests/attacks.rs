@@ -335,6 +335,8 @@ const ATTACKS: &[(&str, &[Attack])] = &[
             ("pod2html --infile=a", "writes pod2htmd.tmp"),
             ("swapon a", "reads a"),
             ("stty -F a", "reads a"),
+            ("fc-scan .", "reads /t/out/z"),
+            ("ss -F a", "network e.x"),
             ("qpdf --check @list", "writes z"),
             ("kubectl --profile=cpu get pods", "writes profile.pprof"),
             ("helm template d -f a,.env", "reads .env"),
