@@ -291,6 +291,12 @@ const ATTACKS: &[(&str, &[Attack])] = &[
             ("piconv -ch 4 a", "reads a"),
             ("podchecker -wh a", "reads a"),
             ("ptx -C a", "reads a"),
+            ("less a --version", "reads a"),
+            ("sort $(cat list) --version a", "reads .env"),
+            ("tac $x --help a", "reads a"),
+            ("less q $(cat list) --version", "reads .env"),
+            ("more a --help", "reads a"),
+            ("encguess a -h", "reads a"),
         ],
     ),
     (

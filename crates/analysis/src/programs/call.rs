@@ -121,7 +121,8 @@ impl<'c, 'a> Call<'c, 'a> {
         let acts = |given: &arguments::Given<'_>| {
             !given.spec.ends && (!given.spec.is_inert() || given.is("--*") || given.is("-*"))
         };
-        self.parsed.ends &= !self.parsed.options.iter().any(acts);
+        // Behind a word that is not known it may be the value of an option, or an operand.
+        self.parsed.ends &= self.parsed.unclear.is_none() && !self.parsed.options.iter().any(acts);
         self.before_code();
         if self.parsed.ends {
             return;

@@ -15,7 +15,7 @@ const GIT_SETTINGS: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", 
 pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixture: &Fixture) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for event in events {
-        if is_compared_by_git(told, event, fixture) || fixture.is_unchanged(event) {
+        if is_compared_by_git(told, event) || fixture.is_unchanged(event) {
             continue;
         }
         if let Some(list) = missing_from(command, told, event, fixture) {
@@ -30,8 +30,8 @@ pub(crate) fn differences(command: &str, told: &Effects, events: &[Event], fixtu
 }
 
 /// Whether git compares a file of the work tree with what it puts there.
-fn is_compared_by_git(told: &Effects, event: &Event, fixture: &Fixture) -> bool {
-    event.kind == EventKind::Read && is_git(event) && fixture.files.contains(&event.path) && covers(&told.writes, event)
+fn is_compared_by_git(told: &Effects, event: &Event) -> bool {
+    event.kind == EventKind::Read && is_git(event) && covers(&told.writes, event)
 }
 
 /// The list that an event should be in and is not.
