@@ -97,34 +97,19 @@ fn statements(call: &mut Call<'_, '_>, tokens: &[Token]) {
     }
 }
 
-/// Whether a slash behind these begins a pattern, rather than dividing.
-fn begins_pattern(before: &[Token]) -> bool {
+/// Whether a slash behind this begins a pattern, rather than dividing.
+fn begins_pattern(before: Option<&Token>, behind_condition: bool) -> bool {
     const KEYWORDS: [&str; 15] = [
         "print", "printf", "return", "in", "else", "do", "getline", "if", "while", "for", "delete", "exit", "BEGIN",
         "END", "case",
     ];
     match before {
-        [.., Token::Word(word)] => KEYWORDS.contains(&word.as_str()),
+        Some(Token::Word(word)) => KEYWORDS.contains(&word.as_str()),
         // Behind the condition of a statement, or a value in parentheses.
-        [.., Token::Sign(')')] => begins_statement(before),
-        [.., Token::Text(_) | Token::Pattern | Token::Sign(']' | '$')] => false,
+        Some(Token::Sign(')')) => behind_condition,
+        Some(Token::Text(_) | Token::Pattern | Token::Sign(']' | '$')) => false,
         _ => true,
     }
-}
-
-/// Whether the parentheses that end here hold the condition of a statement.
-fn begins_statement(tokens: &[Token]) -> bool {
-    let mut depth = 0;
-    let open = tokens.iter().rposition(|token| {
-        depth += match token {
-            Token::Sign(')') => 1,
-            Token::Sign('(') => -1,
-            _ => 0,
-        };
-        depth == 0
-    });
-    let before = open.and_then(|open| tokens.get(open.checked_sub(1)?));
-    matches!(before, Some(Token::Word(word)) if matches!(word.as_str(), "if" | "while" | "for" | "switch"))
 }
 
 #[derive(PartialEq)]
@@ -171,6 +156,8 @@ fn pattern(chars: &mut Characters<'_>, in_brackets: bool) -> Option<bool> {
 fn tokens(text: &str, in_brackets: bool) -> Option<Vec<Token>> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut chars = text.char_indices().peekable();
+    // Which of the open parentheses, and whether the last that ended, hold the condition of a statement.
+    let (mut conditions, mut behind_condition) = (Vec::new(), false);
     while let Some((at, char)) = chars.next() {
         match char {
             '#' => while chars.next_if(|(_, char)| *char != '\n').is_some() {},
@@ -199,7 +186,7 @@ fn tokens(text: &str, in_brackets: bool) -> Option<Vec<Token>> {
                 tokens.push(Token::Unclear);
                 return Some(tokens);
             }
-            '/' if begins_pattern(&tokens) => {
+            '/' if begins_pattern(tokens.last(), behind_condition) => {
                 let is_clear = pattern(&mut chars, in_brackets)?;
                 tokens.push(if is_clear { Token::Pattern } else { Token::Unclear });
                 if !is_clear {
@@ -222,7 +209,15 @@ fn tokens(text: &str, in_brackets: bool) -> Option<Vec<Token>> {
                 }
                 tokens.push(Token::Word(text[at..end].to_owned()));
             }
-            char => tokens.push(Token::Sign(char)),
+            char => {
+                let is_statement = |word: &str| matches!(word, "if" | "while" | "for" | "switch");
+                match char {
+                    '(' => conditions.push(matches!(tokens.last(), Some(Token::Word(word)) if is_statement(word))),
+                    ')' => behind_condition = conditions.pop().unwrap_or_default(),
+                    _ => {}
+                }
+                tokens.push(Token::Sign(char));
+            }
         }
     }
     Some(tokens)
