@@ -309,7 +309,7 @@ impl SessionActor {
     pub(super) fn require_idle(&self) -> bool {
         let free = self.is_idle();
         if !free {
-            self.reply(Reply::warning("not while the agent works; Esc cancels the turn"));
+            self.reply(Reply::warning("not while the agent works; cancel the turn first"));
         }
         free
     }

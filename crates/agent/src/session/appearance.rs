@@ -49,7 +49,7 @@ impl SessionActor {
             return self.reply(Reply::warning("the keys stay as they are: other settings override yours"));
         }
         self.reply(Reply::plain(match wanted {
-            true => "vi's keys are on; Esc starts moving, i starts writing, /vim switches back",
+            true => "vi's keys are on; /vim switches back",
             false => "vi's keys are off",
         }));
     }

@@ -13,9 +13,27 @@ use super::dialog::{DialogContext, DialogOutcome};
 use super::reply::Reply;
 use crate::question::{InputVisibility, QuestionChoice, UserQuestion};
 
+/// Whose settings a file holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SettingsOwner {
+    Project,
+    User,
+    System,
+}
+
+impl SettingsOwner {
+    fn label(self) -> &'static str {
+        match self {
+            SettingsOwner::Project => "this project's",
+            SettingsOwner::User => "yours",
+            SettingsOwner::System => "the system's",
+        }
+    }
+}
+
 /// A settings file with its values.
 struct SettingsFileLayer {
-    label: &'static str,
+    owner: SettingsOwner,
     path: PathBuf,
     values: Map<String, Value>,
     /// The reason why the file cannot be changed.
@@ -108,16 +126,16 @@ async fn edit_setting(dialog: &DialogContext, settings: &[KnownSetting], at: usi
 /// Returns the settings files, in descending order of precedence.
 fn settings_layers(dialog: &DialogContext) -> Vec<SettingsFileLayer> {
     let (loaded, root) = (&dialog.loaded, &dialog.loaded.project.root);
-    let of = |label, path: PathBuf, closed: Option<String>| match read_settings_map(&path) {
-        Ok(values) => SettingsFileLayer { label, path, values, read_only_reason: closed },
-        Err(error) => SettingsFileLayer { label, values: Map::new(), read_only_reason: Some(error.to_string()), path },
+    let of = |owner, path: PathBuf, closed: Option<String>| match read_settings_map(&path) {
+        Ok(values) => SettingsFileLayer { owner, path, values, read_only_reason: closed },
+        Err(error) => SettingsFileLayer { owner, values: Map::new(), read_only_reason: Some(error.to_string()), path },
     };
     let untrusted = (!loaded.project.trust.is_trusted()).then(|| "this folder is not trusted (/trust)".to_owned());
-    let project =
-        (*root != loaded.paths.home).then(|| of("this project's", loaded.paths.project_settings(root), untrusted));
-    let user = of("yours", loaded.paths.user_settings.clone(), None);
+    let project = (*root != loaded.paths.home)
+        .then(|| of(SettingsOwner::Project, loaded.paths.project_settings(root), untrusted));
+    let user = of(SettingsOwner::User, loaded.paths.user_settings.clone(), None);
     let machines = Some("the administrator's to change".to_owned());
-    let system = of("the system's", loaded.paths.system_settings.clone(), machines);
+    let system = of(SettingsOwner::System, loaded.paths.system_settings.clone(), machines);
     project.into_iter().chain([user, system]).collect()
 }
 
@@ -129,7 +147,7 @@ fn value_text(value: &Value) -> String {
 fn current_value_text(setting: KnownSetting, layers: &[SettingsFileLayer]) -> String {
     let set = layers.iter().find_map(|layer| Some((layer, setting.value_in(&layer.values)?)));
     match set {
-        Some((layer, value)) => format!("{} ({})", value_text(value), layer.label),
+        Some((layer, value)) => format!("{} ({})", value_text(value), layer.owner.label()),
         None => setting.default_text().map_or_else(|| "not set".to_owned(), |default| format!("{default} (default)")),
     }
 }
@@ -143,7 +161,7 @@ async fn ask_edit(setting: KnownSetting, layers: &[SettingsFileLayer], dialog: &
     about.extend(setting.no_effect_reason().map(|because| format!("It changes nothing here: {because}.")));
     let set: Vec<(&SettingsFileLayer, &Value)> =
         layers.iter().filter_map(|layer| Some((layer, setting.value_in(&layer.values)?))).collect();
-    about.extend(set.iter().map(|(layer, value)| format!("{}: {}", layer.label, value_text(value))));
+    about.extend(set.iter().map(|(layer, value)| format!("{}: {}", layer.owner.label(), value_text(value))));
     about.extend(setting.default_text().map(|default| format!("default: {default}")));
     let values = setting.choices();
     let mut choices: Vec<QuestionChoice> = match &values {
@@ -192,7 +210,7 @@ async fn ask_layer<'l>(
     let refused = |layer: &SettingsFileLayer| {
         layer.read_only_reason.clone().or_else(|| match edit {
             SettingEdit::Remove if setting.value_in(&layer.values).is_none() => Some("it is not set there".to_owned()),
-            SettingEdit::Set(value) if layer.label == "this project's" => {
+            SettingEdit::Set(value) if layer.owner == SettingsOwner::Project => {
                 setting.refused_by_project(value, &outer, &dialog.loaded.project.root)
             }
             _ => None,
@@ -201,9 +219,9 @@ async fn ask_layer<'l>(
     let choices = layers.iter().map(|layer| {
         let path = layer.path.display();
         let about = refused(layer).map_or_else(|| path.to_string(), |why| format!("not there: {why}"));
-        QuestionChoice::new(layer.label, about)
+        QuestionChoice::new(layer.owner.label(), about)
     });
-    let usual = layers.iter().position(|layer| layer.label == "yours" && refused(layer).is_none());
+    let usual = layers.iter().position(|layer| layer.owner == SettingsOwner::User && refused(layer).is_none());
     let usual = usual.or_else(|| layers.iter().position(|layer| refused(layer).is_none())).unwrap_or(0);
     let question =
         UserQuestion::choice(format!("{}: in which settings?", setting.key()), choices.collect()).with_selected(usual);
@@ -220,7 +238,7 @@ async fn ask_layer<'l>(
 /// Merges the user's and the system's settings, which a project may only tighten.
 fn merge_outer_layers(layers: &[SettingsFileLayer]) -> Map<String, Value> {
     let mut all = Map::new();
-    for layer in layers.iter().rev().filter(|layer| layer.label != "this project's") {
+    for layer in layers.iter().rev().filter(|layer| layer.owner != SettingsOwner::Project) {
         hookwright_settings::overlay(&mut all, layer.values.clone());
     }
     all

@@ -123,7 +123,7 @@ async fn ask_connection(
             let address = address.filter(|address| !address.trim().is_empty()).map(str::to_owned);
             let mut about = problem;
             loop {
-                let key = key(about, service_name, "paste or type it, then Enter").await?;
+                let key = key(about, service_name, "paste or type it").await?;
                 if !key.is_empty() {
                     return Some(connection(service, address, key));
                 }
@@ -140,7 +140,7 @@ async fn ask_connection(
                 let unkeyed = connection(ModelService::OpenAi, Some(typed.clone()), String::new());
                 let secrets = dialog.services.model.secrets();
                 about = match model_selection::connect_model(&unkeyed, "", &dialog.loaded, secrets) {
-                    _ if typed.is_empty() => vec!["An address is needed here; Esc leaves.".to_owned()],
+                    _ if typed.is_empty() => vec!["An address is needed here.".to_owned()],
                     _ if !typed.contains("://") => {
                         let refused = format!("{typed} does not say how to reach it: http:// or https://?");
                         typed.insert_str(0, "http://");

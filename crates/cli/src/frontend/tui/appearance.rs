@@ -8,6 +8,10 @@ use hookwright_agent::session::SessionView;
 use super::driver::ScreenDriver;
 use super::theme::{self, FilteredKey, ThemeSetting};
 use super::vim::Vim;
+use crate::presentation::styled_text::DIM;
+
+/// What is said when vi's keys are switched on.
+const VIM_KEYS_HINT: &str = "with vi's keys, Esc starts moving and i starts writing";
 
 /// The settings for colours and keys.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +33,9 @@ impl ScreenDriver<'_> {
         let now = self.appearance.clone();
         if before.as_ref().is_none_or(|before| before.vim != now.vim) {
             self.app.vim = now.vim.then(Vim::default);
+            if before.is_some() && now.vim {
+                self.app.push_text(DIM, VIM_KEYS_HINT);
+            }
         }
         if before.is_some_and(|before| before.theme == now.theme) {
             return;
