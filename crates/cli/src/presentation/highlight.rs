@@ -2,118 +2,22 @@
 //!
 //! There is no parser: an occasional wrong guess does no harm, but slow drawing would.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::styled_text::{ACCENT, BAD, CODE, DIM, GOOD, NOTE, PLAIN, StyledLine};
 
-const KEYWORDS: &[&str] = &[
-    "abstract",
-    "and",
-    "as",
-    "async",
-    "await",
-    "begin",
-    "break",
-    "case",
-    "catch",
-    "class",
-    "const",
-    "continue",
-    "def",
-    "default",
-    "defer",
-    "delete",
-    "do",
-    "done",
-    "elif",
-    "else",
-    "end",
-    "enum",
-    "esac",
-    "except",
-    "export",
-    "extends",
-    "extern",
-    "false",
-    "fi",
-    "final",
-    "finally",
-    "fn",
-    "for",
-    "from",
-    "func",
-    "function",
-    "go",
-    "goto",
-    "if",
-    "impl",
-    "implements",
-    "import",
-    "in",
-    "interface",
-    "is",
-    "lambda",
-    "let",
-    "local",
-    "loop",
-    "match",
-    "mod",
-    "module",
-    "move",
-    "mut",
-    "namespace",
-    "new",
-    "nil",
-    "None",
-    "not",
-    "null",
-    "or",
-    "package",
-    "pass",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "raise",
-    "ref",
-    "require",
-    "return",
-    "select",
-    "self",
-    "Self",
-    "static",
-    "struct",
-    "super",
-    "switch",
-    "then",
-    "this",
-    "throw",
-    "throws",
-    "trait",
-    "true",
-    "True",
-    "False",
-    "try",
-    "type",
-    "typeof",
-    "union",
-    "unsafe",
-    "use",
-    "using",
-    "var",
-    "void",
-    "where",
-    "while",
-    "with",
-    "yield",
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "INSERT",
-    "UPDATE",
-    "DELETE",
-    "JOIN",
-    "AND",
-    "OR",
-];
+/// Keywords of many languages.
+static KEYWORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    "abstract and as async await begin break case catch class const continue def default defer delete do done \
+     elif else end enum esac except export extends extern false fi final finally fn for from func function go \
+     goto if impl implements import in interface is lambda let local loop match mod module move mut namespace new \
+     nil None not null or package pass private protected pub public raise ref require return select self Self \
+     static struct super switch then this throw throws trait true True False try type typeof union unsafe use \
+     using var void where while with yield SELECT FROM WHERE INSERT UPDATE DELETE JOIN AND OR"
+        .split(' ')
+        .collect()
+});
 
 /// Returns a line of code, highlighted for a language.
 pub(crate) fn highlight_line(language: &str, text: &str) -> StyledLine {
@@ -147,7 +51,7 @@ fn highlight_code(text: &str, comment: &[&str]) -> StyledLine {
             '0'..='9' => (prefix_length(rest, |char| char.is_ascii_alphanumeric() || char == '.' || char == '_'), NOTE),
             char if char.is_alphabetic() || char == '_' => {
                 let length = prefix_length(rest, |char| char.is_alphanumeric() || char == '_');
-                (length, if KEYWORDS.contains(&&rest[..length]) { ACCENT } else { PLAIN })
+                (length, if KEYWORDS.contains(&rest[..length]) { ACCENT } else { PLAIN })
             }
             char => (char.len_utf8(), PLAIN),
         };
