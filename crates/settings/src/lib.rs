@@ -46,8 +46,8 @@ pub use file::{FileError, WriteError, read_text as read_settings_file, resolves_
 pub use guard_record::{RemovedGuardPolicy, SessionGuardRecord, dismiss_guards, record_guards};
 pub use hook_switch::{HookSwitchOutcome, hooks_still_off, switch_hooks};
 pub use load::{
-    LoadOptions, LoadPurpose, LoadedConfig, ProjectFolder, SettingsFile, SettingsFileState, TrustOverride, check_untrusted_settings,
-    load,
+    LoadOptions, LoadPurpose, LoadedConfig, ProjectFolder, SettingsFile, SettingsFileState, TrustOverride,
+    check_untrusted_settings, load,
 };
 pub use mcp::{
     McpOAuth, McpServer, McpServers, McpTransport, ServerSkipReason, SkippedServer, is_server_name, switch_server,

@@ -13,7 +13,8 @@ use hookwright_hooks::{
     OnUnknown, Outcome, Registry, RunContext, RunLimits, Session, Source, SubAgent, UnarmedGuard,
 };
 use hookwright_settings::{
-    LoadOptions, LoadPurpose, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load, record_guards,
+    LoadOptions, LoadPurpose, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load,
+    record_guards,
 };
 use tokio_util::sync::CancellationToken;
 

@@ -209,7 +209,10 @@ fn power_name(power: HookCapability) -> String {
 pub(super) fn write(call: &BridgeRequest<'_>, reply: BridgeReply) {
     let outcome = HostOutcome::new(&reply);
     let mut record = reply.record;
-    let opener = record.opener.take().or_else(|| opener(&load(call.world, &LoadOptions { purpose: LoadPurpose::Event, ..LoadOptions::default() })));
+    let opener = record
+        .opener
+        .take()
+        .or_else(|| opener(&load(call.world, &LoadOptions { purpose: LoadPurpose::Event, ..LoadOptions::default() })));
     let Some(Ok((mut journal, redactor))) = opener.map(|open| open()) else { return };
     for (entry, content) in record.into_lines(call, &outcome) {
         if let Err(error) = journal.append_with_content(&redactor, Entry::Event(Box::new(entry)), content) {

@@ -8,6 +8,8 @@ use hookwright_hooks::strict_json;
 use hookwright_tools::{FileDiff, ToolDisplay};
 use serde_json::{Map, Value};
 
+use crate::output::escape_invisible;
+
 /// For each tool, the argument that holds the text a user would edit.
 const TEXT_ARGUMENTS: &[(&str, &str)] =
     &[("run_shell_command", "command"), ("write_file", "content"), ("replace", "new_string"), ("save_memory", "fact")];
@@ -23,8 +25,40 @@ pub(crate) fn call_position(request: &ApprovalRequest) -> String {
         .map_or_else(String::new, |number| format!("  call {} of {}", number.ordinal, number.total))
 }
 
+/// Something that the user should know before the call runs.
+pub(crate) struct ApprovalNote {
+    pub(crate) heading: String,
+    pub(crate) text: String,
+    /// Whether it is said by the model, and not by this program or a hook.
+    pub(crate) is_by_model: bool,
+}
+
+impl std::fmt::Display for ApprovalNote {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "{}{}", self.heading, self.text)
+    }
+}
+
+/// Returns the model's description of the call, whether a file is protected, and which hooks ask for a decision.
+pub(crate) fn notes(request: &ApprovalRequest) -> Vec<ApprovalNote> {
+    let note = |heading: String, text: &str| ApprovalNote { heading, text: escape_invisible(text), is_by_model: false };
+    let mut notes = Vec::new();
+    notes.extend(
+        description(request)
+            .map(|text| ApprovalNote { is_by_model: true, ..note("the model says: ".to_owned(), text) }),
+    );
+    notes.extend(
+        request.protected_file.as_ref().map(|path| note(format!("{path} is protected: guards are made of it"), "")),
+    );
+    notes.extend(request.approval_demand.as_ref().map(|asked| {
+        let who = if asked.hooks.is_empty() { "a hook".to_owned() } else { format!("hook {}", asked.hooks.join(", ")) };
+        note(format!("{who} wants you to decide: "), &asked.reason)
+    }));
+    notes
+}
+
 /// Returns the model's description of the call.
-pub(crate) fn description(request: &ApprovalRequest) -> Option<&str> {
+fn description(request: &ApprovalRequest) -> Option<&str> {
     // An MCP server may give an argument of this name another meaning.
     let own = request.server.is_none();
     let text =
@@ -73,6 +107,20 @@ pub(crate) fn editor_file_name(request: &ApprovalRequest) -> String {
 pub(crate) struct ArgumentChange {
     pub(crate) name: String,
     pub(crate) difference: ArgumentDifference,
+}
+
+impl std::fmt::Display for ArgumentChange {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "hooks changed {}", self.name)?;
+        match &self.difference {
+            ArgumentDifference::Inline(before, after) => write!(out, ": {before} → {after}"),
+            ArgumentDifference::Diff(file) => {
+                let hunks = file.unified.lines().skip_while(|line| !line.starts_with("@@"));
+                write!(out, ":\n{}", hunks.collect::<Vec<_>>().join("\n"))
+            }
+            ArgumentDifference::Redacted => Ok(()),
+        }
+    }
 }
 
 /// The value of an argument before and after hooks changed it.

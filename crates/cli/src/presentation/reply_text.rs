@@ -1,4 +1,4 @@
-//! A session's replies in plain lines, for headless runs and sessions without a screen.
+//! A session's replies as text.
 
 use std::io;
 
@@ -8,7 +8,32 @@ use hookwright_agent::transcript::SessionInfo;
 
 use super::humanize;
 use super::restore_plan::restore_plan_lines;
+use super::styled_text::{BOLD, DIM, PLAIN, StyledLine};
 use crate::{output, output::diagnostics};
+
+/// Returns the lines of a reply that lists something, or none for other replies.
+pub(crate) fn list_lines(reply: &Reply) -> Option<Vec<StyledLine>> {
+    let plain = |text: String| StyledLine::styled(PLAIN, text);
+    let (mut lines, how): (Vec<StyledLine>, String) = match reply {
+        Reply::Hooks(entries) => return Some(entries.iter().map(hook_line).collect()),
+        Reply::Sessions(sessions) => {
+            (sessions.iter().map(session_line).map(plain).collect(), "go on with one: /resume NUMBER".to_owned())
+        }
+        Reply::Checkpoints(all) => {
+            let how = "see what a restore would change: /restore NUMBER".to_owned();
+            (all.iter().map(checkpoint_line).map(plain).collect(), how)
+        }
+        Reply::Plan(plan) => {
+            let number = plan.checkpoint.number;
+            let how =
+                format!("go back: /restore {number} files, /restore {number} conversation or /restore {number} both");
+            (restore_plan_lines(plan), how)
+        }
+        _ => return None,
+    };
+    lines.push(StyledLine::styled(DIM, how));
+    Some(lines)
+}
 
 /// Returns the text for stdout, or none if the reply is only a message about the answer.
 pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
@@ -20,22 +45,7 @@ pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
             Some(lines.collect::<Vec<_>>().join("\n"))
         }
         Reply::Diff(text) => Some(text.trim_end().to_owned()),
-        Reply::Hooks(entries) => Some(entries.iter().map(hook_line).collect::<Vec<_>>().join("\n")),
-        Reply::Sessions(sessions) => {
-            let how = "go on with one: /resume NUMBER".to_owned();
-            Some(sessions.iter().map(session_line).chain([how]).collect::<Vec<_>>().join("\n"))
-        }
-        Reply::Checkpoints(all) => {
-            let how = "see what a restore would change: /restore NUMBER".to_owned();
-            Some(all.iter().map(checkpoint_line).chain([how]).collect::<Vec<_>>().join("\n"))
-        }
-        Reply::Plan(plan) => {
-            let number = plan.checkpoint.number;
-            let how =
-                format!("go back: /restore {number} files, /restore {number} conversation or /restore {number} both");
-            Some(restore_plan_lines(plan).into_iter().chain([how]).collect::<Vec<_>>().join("\n"))
-        }
-        Reply::Text(..) | Reply::Diagnostic(_) | Reply::Notice(_) => None,
+        _ => Some(list_lines(reply)?.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n")),
     }
 }
 
@@ -47,8 +57,7 @@ pub(crate) fn print_stderr(reply: &Reply) -> io::Result<()> {
         Reply::Text(Tone::Error, text) => output::error(text),
         Reply::Diagnostic(diagnostic) => diagnostics::print([&**diagnostic]),
         Reply::Notice(notice) => output::note(notice),
-        Reply::Text(Tone::Plain, _) | Reply::Rows(_) | Reply::Diff(_) | Reply::Hooks(_) | Reply::Sessions(_) => Ok(()),
-        Reply::Checkpoints(_) | Reply::Plan(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -62,11 +71,14 @@ pub(crate) fn warning_text(reply: &Reply) -> Option<String> {
     }
 }
 
-/// Returns a hook in one line.
-pub(crate) fn hook_line(entry: &HookListEntry) -> String {
+fn hook_line(entry: &HookListEntry) -> StyledLine {
     let hook = &entry.hook;
     let matcher = hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*");
-    format!("{}  {} {matcher}  {}  {}", hook.id(), hook.event, hook.source, entry.describe())
+    StyledLine::styled(BOLD, hook.id())
+        .with_text(PLAIN, format!("  {} {matcher}  ", hook.event))
+        .with_text(DIM, format!("{}  ", hook.source))
+        .with_text(output::state_style(&entry.state), entry.describe())
+        .with_hanging_indent(4)
 }
 
 /// Returns a session in one line: age, size, branch and first prompt.
@@ -77,8 +89,7 @@ pub(crate) fn session_line(session: &SessionInfo) -> String {
     format!("{:>4}  {:>8}  {prompt}  ({branch}{size})", session.index, humanize::format_age(session.updated))
 }
 
-/// Returns a checkpoint in one line.
-pub(crate) fn checkpoint_line(one: &Checkpoint) -> String {
+fn checkpoint_line(one: &Checkpoint) -> String {
     let prompt = output::truncate_columns(&output::one_line(&one.prompt), 60);
     format!(
         "{:>4}  {:>8}  {:<9}  {prompt}",

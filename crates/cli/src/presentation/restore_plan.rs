@@ -7,12 +7,11 @@ use super::styled_text::{BAD, DIM, GOOD, NOTE, PLAIN, StyledLine, WARN};
 use crate::output::{self, escape_invisible};
 
 /// Describes in lines what a restore would do.
-pub(crate) fn restore_plan_lines(plan: &RestorePlan) -> Vec<String> {
+pub(crate) fn restore_plan_lines(plan: &RestorePlan) -> Vec<StyledLine> {
     let checkpoint = &plan.checkpoint;
     let prompt = output::truncate_columns(&output::one_line(&checkpoint.prompt), 100);
-    let mut lines = vec![format!("{}  {}  {prompt}", checkpoint.number, format_age(checkpoint.time))];
-    lines.extend(plan_lines(plan).iter().map(|line| line.encode(false)));
-    lines
+    let heading = format!("{}  {}  {prompt}", checkpoint.number, format_age(checkpoint.time));
+    std::iter::once(StyledLine::styled(PLAIN, heading)).chain(plan_lines(plan)).collect()
 }
 
 /// Returns what a restore would do, with the diffs.

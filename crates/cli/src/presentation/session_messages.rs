@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use hookwright_agent::session::SessionView;
+use hookwright_model::Provider;
 
 use super::humanize::{format_elapsed, format_tokens};
 use super::session_stats::SessionStats;
@@ -21,6 +22,11 @@ pub(crate) const FAREWELL_MESSAGE: &str = "Agent powering down. Goodbye!";
 pub(crate) const PLACEHOLDER: &str = "Type your message or @path/to/file";
 /// What is said after the first Ctrl-C.
 pub(crate) const EXIT_CONFIRM_TEXT: &str = "Press Ctrl+C again to exit";
+
+/// Returns whether only the offline model answers.
+pub(crate) fn is_model_offline(view: &SessionView) -> bool {
+    view.services.model.provider() == Provider::Offline
+}
 
 /// The facts about a session that its exit summary needs.
 pub(crate) struct ExitSummary {

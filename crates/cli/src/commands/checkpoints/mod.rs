@@ -179,5 +179,5 @@ fn change_json(change: &PlannedChange) -> Value {
 
 fn print_restore_plan(plan: &RestorePlan) -> std::io::Result<()> {
     let mut stdout = output::stdout();
-    restore_plan_lines(plan).iter().try_for_each(|line| writeln!(stdout, "{line}"))
+    restore_plan_lines(plan).iter().try_for_each(|line| writeln!(stdout, "{}", line.encode(false)))
 }

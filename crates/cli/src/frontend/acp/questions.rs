@@ -14,7 +14,7 @@ use hookwright_settings::trust::FolderRule;
 use hookwright_tools::{FileDiff, ToolDisplay};
 
 use super::updates::{locations, tool_kind};
-use crate::presentation::approval_text::{self, ApprovalChoice, ArgumentDifference};
+use crate::presentation::approval_text::{self, ApprovalChoice};
 use crate::presentation::opening_text;
 use crate::presentation::styled_text::StyledLine;
 
@@ -101,24 +101,8 @@ fn approval_content(request: &ApprovalRequest) -> Vec<ToolCallContent> {
     if let Some(command) = request.args.get("command").and_then(serde_json::Value::as_str) {
         content.push(text_content(&format!("```sh\n{command}\n```")));
     }
-    let mut notes = Vec::new();
-    if let Some(description) = approval_text::description(request) {
-        notes.push(format!("the model says: {description}"));
-    }
-    if let Some(path) = &request.protected_file {
-        notes.push(format!("{path} is protected: guards are made of it"));
-    }
-    if let Some(demand) = &request.approval_demand {
-        notes.push(format!("hook {} wants you to decide: {}", demand.hooks.join(", "), demand.reason));
-    }
-    for change in approval_text::argument_changes(request) {
-        notes.push(match change.difference {
-            ArgumentDifference::Inline(before, after) => format!("hooks changed {}: {before} → {after}", change.name),
-            ArgumentDifference::Diff(file) => format!("hooks changed {}:\n{}", change.name, file.unified),
-            ArgumentDifference::Redacted => format!("hooks changed {}", change.name),
-        });
-    }
-    content.extend(notes.iter().map(|note| text_content(note)));
+    content.extend(approval_text::notes(request).iter().map(|note| text_content(&note.to_string())));
+    content.extend(approval_text::argument_changes(request).iter().map(|change| text_content(&change.to_string())));
     content
 }
 

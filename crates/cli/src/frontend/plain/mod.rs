@@ -24,6 +24,7 @@ use crate::presentation::card_store::{CardContent, CardStore, no_card_text};
 use crate::presentation::hook_log::HookLog;
 use crate::presentation::session_messages::{
     EXIT_CONFIRM_TEXT, ExitSummary, FAREWELL_MESSAGE, NO_MODEL_HINT, NO_MODEL_NOTICE, PLACEHOLDER, STARTUP_TIPS,
+    is_model_offline,
 };
 use crate::presentation::session_stats::{self, SessionStats};
 use crate::signals::Signals;
@@ -84,10 +85,7 @@ fn print_greeting(view: &SessionView) -> io::Result<()> {
         let tips = if ui.hide_tips { String::new() } else { format!(". {STARTUP_TIPS}.") };
         print_lines(&format!("Hookwright {}{tips}", env!("CARGO_PKG_VERSION")))?;
     }
-    match view.model.as_str() {
-        "offline" => print_lines(&format!("{NO_MODEL_NOTICE}: {NO_MODEL_HINT}")),
-        _ => Ok(()),
-    }
+    if is_model_offline(view) { print_lines(&format!("{NO_MODEL_NOTICE}: {NO_MODEL_HINT}")) } else { Ok(()) }
 }
 
 /// How soon after the first Ctrl-C a second one exits.

@@ -9,8 +9,7 @@ use hookwright_tools::ToolDisplay;
 use super::inquiry;
 use super::printer::print_lines;
 use crate::output;
-use crate::presentation::approval_text::ApprovalChoice;
-use crate::presentation::approval_text::{self, ArgumentDifference};
+use crate::presentation::approval_text::{self, ApprovalChoice};
 use crate::presentation::diff;
 use crate::presentation::styled_text::StyledLine;
 
@@ -66,25 +65,9 @@ fn print_approval_question(request: &ApprovalRequest) -> io::Result<()> {
         output::escape_invisible(&request.title),
         approval_text::call_position(request)
     ))?;
-    if let Some(description) = approval_text::description(request) {
-        print_lines(&format!("the model says: {}", output::escape_invisible(description)))?;
-    }
-    if let Some(path) = &request.protected_file {
-        print_lines(&format!("{path} is protected: guards are made of it"))?;
-    }
-    if let Some(asked) = &request.approval_demand {
-        print_lines(&format!("hook {} wants you to decide: {}", asked.hooks.join(", "), asked.reason))?;
-    }
+    approval_text::notes(request).iter().try_for_each(|note| print_lines(&note.to_string()))?;
     for change in approval_text::argument_changes(request) {
-        let words = match change.difference {
-            ArgumentDifference::Inline(before, after) => format!(": {before} → {after}"),
-            ArgumentDifference::Diff(file) => {
-                let body = file.unified.lines().skip_while(|line| !line.starts_with("@@"));
-                format!(":\n{}", body.collect::<Vec<_>>().join("\n"))
-            }
-            ArgumentDifference::Redacted => String::new(),
-        };
-        print_lines(&output::escape_invisible(&format!("hooks changed {}{words}", change.name)))?;
+        print_lines(&output::escape_invisible(&change.to_string()))?;
     }
     print_lines(&choices_text(request))
 }

@@ -2,7 +2,6 @@
 //!
 //! Drawing and session commands are left to the driver, so the state can be tested by calling its methods.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,11 +16,10 @@ use super::card;
 use super::completion::{Completion, CompletionNames};
 use super::composer::Composer;
 use super::console::ScreenConsoles;
-use super::dialog::QuestionDialog;
-use super::dialog_input::DialogInput;
-use super::focus::KeyboardFocus;
 use super::history::PromptHistory;
 use super::markdown::MarkdownStream;
+use super::overlay::OverlayStack;
+use super::question_queue::QuestionQueue;
 use super::reply_blocks;
 use super::sent_prompts::SentPrompts;
 use super::subagent;
@@ -42,7 +40,11 @@ pub(crate) enum AppEffect {
     /// Open the text in the user's editor.
     Editor,
     /// Open the story of the call with this identifier.
-    Why(String),
+    WhyCall(String),
+    /// Open the story of the last event that the hook with this name was asked about.
+    WhyHook(String),
+    /// Copy a text through the terminal.
+    Copy(String),
     /// Look for an image in the clipboard.
     Clipboard,
     /// Open the pager on the newest card or the open dialog.
@@ -95,14 +97,6 @@ pub(crate) struct BusyState {
     pub(crate) label: &'static str,
 }
 
-/// A search through earlier prompts.
-#[derive(Debug, Default)]
-pub(crate) struct HistorySearch {
-    pub(crate) text: String,
-    pub(crate) skip: usize,
-    pub(crate) draft: String,
-}
-
 /// The state of the session on the screen.
 pub(crate) struct App {
     pub(crate) composer: Composer,
@@ -111,16 +105,14 @@ pub(crate) struct App {
     pub(crate) busy: Option<BusyState>,
     /// Prompts that wait for the current turn to end.
     pub(crate) queue: Vec<String>,
-    pub(crate) dialogs: VecDeque<QuestionDialog>,
-    pub(crate) search: Option<HistorySearch>,
-    pub(crate) completion: Option<Completion>,
+    /// What is open over the prompt.
+    pub(crate) overlays: OverlayStack,
     pub(crate) names: CompletionNames,
     pub(crate) log: HookLog,
     pub(crate) stats: SessionStats,
     pub(crate) running: Vec<LiveCard>,
     /// The terminals of running commands.
     pub(crate) consoles: Arc<ScreenConsoles>,
-    pub(crate) focus: KeyboardFocus,
     /// Whether every line is a shell command of the user's.
     pub(crate) shell_mode: bool,
     pub(crate) stream: MarkdownStream,
@@ -139,8 +131,6 @@ pub(crate) struct App {
     pub(crate) vim: Option<Vim>,
     /// When the user last typed text that has not been sent.
     pub(crate) last_typed: Option<Instant>,
-    /// Decides which keys may answer a dialog.
-    pub(crate) dialog_input: DialogInput,
     /// The last answer, for `/copy`.
     pub(crate) last_answer: String,
     /// Outputs, diffs and texts that can be opened at full length.
@@ -159,15 +149,12 @@ impl App {
             status,
             busy: None,
             queue: Vec::new(),
-            dialogs: VecDeque::new(),
-            search: None,
-            completion: None,
+            overlays: OverlayStack::default(),
             names: CompletionNames::default(),
             log: HookLog::default(),
             stats: SessionStats::default(),
             running: Vec::new(),
             consoles: ScreenConsoles::new(),
-            focus: KeyboardFocus::default(),
             shell_mode: false,
             stream: MarkdownStream::default(),
             thought: String::new(),
@@ -178,7 +165,6 @@ impl App {
             rewind_deadline: None,
             vim: None,
             last_typed: None,
-            dialog_input: DialogInput::default(),
             last_answer: String::new(),
             cards: CardStore::default(),
             sent_prompts: SentPrompts::default(),
@@ -209,7 +195,7 @@ impl App {
         self.busy.is_some()
             || self.exit_deadline.is_some()
             || self.rewind_deadline.is_some()
-            || self.dialog_input.is_holding()
+            || self.overlays.get::<QuestionQueue>().is_some_and(QuestionQueue::is_holding)
             || self.log.has_running()
     }
 
@@ -272,8 +258,8 @@ impl App {
             AgentEvent::Model(event) => self.handle_model_event(event),
             AgentEvent::Tool(event) => self.handle_tool_event(event, now),
             AgentEvent::Hook(event) => self.handle_hook_event(event),
-            AgentEvent::Question(QuestionEvent::Asked(question)) => self.dialogs.push_back(question.into()),
-            AgentEvent::Question(QuestionEvent::Closed(id)) => self.dialogs.retain(|question| question.id != id),
+            AgentEvent::Question(QuestionEvent::Asked(question)) => self.ask(question),
+            AgentEvent::Question(QuestionEvent::Closed(id)) => self.with_questions(|queue| queue.withdraw(id)),
             AgentEvent::Session(event) => self.handle_session_event(event, now),
             AgentEvent::Notice(AgentNotice::Note(text)) => self.push_text(DIM, text),
             AgentEvent::Notice(AgentNotice::Warning(text)) => {
@@ -367,7 +353,7 @@ impl App {
             SessionEvent::InputStarted(typed) => self.echo_prompt(&typed),
             SessionEvent::PromptsQueued(prompts) => self.queue = prompts,
             SessionEvent::PromptsReturned(prompts) => self.return_prompts(prompts),
-            SessionEvent::Reply(reply) => reply_blocks::show_reply(self, reply),
+            SessionEvent::Reply(reply) => self.push_block(reply_blocks::reply_block(reply)),
             SessionEvent::Compressed { before, after, .. } => {
                 self.status.tokens = after;
                 self.push_text(DIM, format!("Chat history compressed from {before} to {after} tokens."));
@@ -480,7 +466,7 @@ impl App {
         if !self.composer.is_empty() {
             self.composer.set("");
         }
-        self.completion = None;
+        self.overlays.close::<Completion>();
         Vec::new()
     }
 }

@@ -1,13 +1,23 @@
 //! Completion for `/commands`, `@agents` and `@paths`: finds suggestions and inserts the selected one.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::app::App;
 use super::composer::Composer;
 use super::fuzzy;
+use super::menu::{Menu, MenuItem, MenuKeys, MenuReaction};
+use super::overlay::{KeyOutcome, Overlay, OverlayLayer};
+use crate::presentation::styled_text::{DIM, StyledLine};
 
 /// The number of suggestions that are kept.
 const MAX_SUGGESTIONS: usize = 50;
+/// The number of suggestions that are shown at once.
+const MAX_SHOWN_SUGGESTIONS: usize = 8;
 /// The number of commands suggested that match the typed letters only fuzzily.
 const MAX_FUZZY_COMMANDS: usize = 8;
 
@@ -44,55 +54,101 @@ pub(crate) fn search_files(files: &[String], typed: &str) -> Vec<String> {
         .collect()
 }
 
+/// A suggestion with its description.
+impl MenuItem for (String, String) {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0)
+    }
+
+    fn description(&self) -> &str {
+        &self.1
+    }
+}
+
 /// Suggestions for the text before the cursor.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
     /// The range of the text that a suggestion replaces.
     range: Range<usize>,
-    pub(crate) items: Vec<(String, String)>,
-    pub(crate) selected: usize,
+    menu: Menu<(String, String)>,
 }
 
 impl Completion {
     /// Returns the suggestions, or none if nothing matches or the text is complete already.
     pub(crate) fn find(composer: &Composer, names: &CompletionNames) -> Option<Completion> {
         let before = &composer.text()[..composer.cursor()];
-        let completion = match before.strip_prefix('/') {
-            Some(typed) if !before.contains('\n') => {
-                Completion { range: 1..before.len(), items: matching_commands(typed, names), selected: 0 }
-            }
+        let (range, items) = match before.strip_prefix('/') {
+            Some(typed) if !before.contains('\n') => (1..before.len(), matching_commands(typed, names)),
             _ => {
                 let start = mention_start(before)?;
                 let typed = &before[start..];
                 let mut items = matching_agents(typed, names);
                 items.extend(matching_files(typed, names));
-                Completion { range: start..before.len(), items, selected: 0 }
+                (start..before.len(), items)
             }
         };
-        let typed = &before[completion.range.clone()];
-        let useless = matches!(completion.items.as_slice(), [])
-            || matches!(completion.items.as_slice(), [(only, _)] if only == typed);
-        (!useless).then_some(completion)
+        let useless = match items.as_slice() {
+            [] => true,
+            [(only, _)] => *only == before[range.clone()],
+            _ => false,
+        };
+        (!useless).then(|| Completion { range, menu: Menu::new(MenuKeys::Arrows, items) })
     }
 
-    pub(crate) fn step(&mut self, by: isize) {
-        let count = self.items.len().cast_signed();
-        self.selected = (self.selected.cast_signed() + by).rem_euclid(count.max(1)).cast_unsigned();
-    }
-
-    /// Returns whether the typed text is already one of the suggestions.
-    pub(crate) fn is_exact(&self, composer: &Composer) -> bool {
-        let typed = &composer.text()[self.range.clone()];
-        self.items.iter().any(|(item, _)| item == typed.trim_end())
+    /// Returns whether the typed text is already one of the suggestions, or none if the text has changed since.
+    fn is_exact(&self, composer: &Composer) -> Option<bool> {
+        let typed = composer.text().get(self.range.clone()).filter(|_| composer.cursor() == self.range.end)?;
+        Some(self.menu.items().iter().any(|(item, _)| item == typed.trim_end()))
     }
 
     /// Inserts the selected suggestion into the text.
-    pub(crate) fn accept(self, composer: &mut Composer) {
-        let Some((item, _)) = self.items.get(self.selected) else { return };
+    fn accept(&self, composer: &mut Composer) {
+        let Some((item, _)) = self.menu.current() else { return };
         let more = if item.ends_with('/') { "" } else { " " };
         let is_path = composer.text()[..self.range.start].ends_with('@');
         let item = if is_path { item.replace(' ', "\\ ") } else { item.clone() };
-        composer.replace(self.range, &format!("{item}{more}"));
+        composer.replace(self.range.clone(), &format!("{item}{more}"));
+    }
+
+    /// Returns the lines below the prompt.
+    pub(crate) fn lines(&self, columns: usize) -> Vec<StyledLine> {
+        let mut lines = self.menu.rows(columns, MAX_SHOWN_SUGGESTIONS);
+        let below = self.menu.hidden_below(MAX_SHOWN_SUGGESTIONS);
+        if below > 0 {
+            lines.push(StyledLine::styled(DIM, format!("  … {below} more: ↓, or type on")).clip(columns));
+        }
+        lines
+    }
+}
+
+impl Overlay for Completion {
+    fn handle_key(&mut self, key: KeyEvent, _now: Instant, app: &mut App) -> KeyOutcome {
+        // An editor or an event may have replaced the text.
+        let Some(is_exact) = self.is_exact(&app.composer) else { return KeyOutcome::ClosedAndPassed };
+        match key.code {
+            KeyCode::Esc => KeyOutcome::CLOSED,
+            KeyCode::Enter if !key.modifiers.is_empty() => KeyOutcome::Passed,
+            // Enter submits text that is complete already.
+            KeyCode::Enter if self.menu.selection().0 == 0 && is_exact => KeyOutcome::Passed,
+            KeyCode::Tab | KeyCode::Enter => {
+                self.accept(&mut app.composer);
+                app.update_completion();
+                KeyOutcome::CLOSED
+            }
+            _ => match self.menu.handle_key(key) {
+                MenuReaction::Passed => KeyOutcome::Passed,
+                MenuReaction::Open | MenuReaction::Chosen(_) => KeyOutcome::TAKEN,
+            },
+        }
+    }
+}
+
+impl App {
+    /// Finds the suggestions for the text before the cursor anew.
+    pub(crate) fn update_completion(&mut self) {
+        match Completion::find(&self.composer, &self.names) {
+            Some(completion) => self.overlays.open(OverlayLayer::Completion, completion),
+            None => self.overlays.close::<Completion>(),
+        }
     }
 }
 
@@ -168,7 +224,7 @@ mod tests {
         let mut composer = Composer::default();
         composer.insert(text);
         Completion::find(&composer, &names())
-            .map_or_else(Vec::new, |one| one.items.into_iter().map(|(item, _)| item).collect())
+            .map_or_else(Vec::new, |one| one.menu.items().iter().map(|(item, _)| item.clone()).collect())
     }
 
     #[test]
@@ -197,7 +253,7 @@ mod tests {
         assert_eq!(names.pending_search("@fi"), None);
         let mut composer = Composer::default();
         composer.insert("@file_1.");
-        let items = Completion::find(&composer, &names).map(|one| one.items).unwrap_or_default();
+        let items = Completion::find(&composer, &names).map(|one| one.menu.items().to_vec()).unwrap_or_default();
         assert_eq!(items.first().map(|(item, _)| item.as_str()), Some("src/file_1.rs"));
         assert_eq!(names.pending_search("@file_1."), Some("file_1.".to_owned()));
     }

@@ -87,6 +87,11 @@ impl DialogInput {
         true
     }
 
+    /// Drops a held key, because the question that it was typed at is gone.
+    pub(crate) fn drop_held(&mut self) {
+        self.held = None;
+    }
+
     pub(crate) fn is_holding(&self) -> bool {
         self.held.is_some()
     }

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event, KeyEventKind};
-use hookwright_agent::session::{InputLine, PreparedSession, SessionHandle, SessionView};
+use hookwright_agent::session::{InputLine, PreparedSession, Reply, SessionHandle, SessionView};
 use hookwright_agent::{AgentEvent, EndReason, EventStream, SessionActivity, SessionEvent};
+use hookwright_journal::Story;
 use hookwright_settings::LoadedConfig;
 use hookwright_settings::ProcessEnv;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -20,7 +21,6 @@ use tokio::task::JoinHandle;
 use super::app::{App, AppEffect, StatusLine};
 use super::appearance::ScreenAppearance;
 use super::block::ScrollbackBlock;
-use super::choice_page::ChoicePage;
 use super::console::ScreenConsoles;
 use super::history::PromptHistory;
 use super::hooks_panel::HooksPanel;
@@ -29,9 +29,10 @@ use super::job_signals::{JobSignal, JobSignals};
 use super::key_input::KeyInput;
 use super::keys::is_suspend;
 use super::notifier::UserNotifier;
-use super::pager::Pager;
-use super::rewrap::Rewrap;
+use super::overlay::OverlayLayer;
+use super::restore_page::RestorePage;
 use super::screen::TerminalScreen;
+use super::session_picker::session_picker;
 use super::terminal::{self, TerminalGuard};
 use super::theme::ReplyFilter;
 use super::{TerminalHandle, view};
@@ -52,9 +53,6 @@ pub(crate) struct ScreenDriver<'a> {
     pub(crate) world: &'a ProcessEnv,
     pub(crate) app: App,
     pub(crate) session: SessionHandle,
-    pub(crate) panel: Option<HooksPanel>,
-    pub(crate) pager: Option<Pager>,
-    pub(crate) page: Option<ChoicePage>,
     pub(crate) screen: TerminalScreen<terminal::ScreenWriter>,
     terminal: TerminalGuard,
     input: KeyInput,
@@ -124,16 +122,12 @@ impl<'a> ScreenDriver<'a> {
                 hookwright_process::write_final_output(&terminal::restore_modes(), "");
             }
         });
-        let colour = world.var("NO_COLOR").is_none_or(str::is_empty);
         let mut driver = ScreenDriver {
             args,
             world,
             app,
             session,
-            panel: None,
-            pager: None,
-            page: None,
-            screen: TerminalScreen::new(terminal::raw_stdout(), colour, Rewrap::detect(world)),
+            screen: TerminalScreen::open(world),
             terminal: guard,
             input,
             events,
@@ -212,35 +206,19 @@ impl<'a> ScreenDriver<'a> {
     /// Handles a key, a paste, or a new size of the terminal.
     fn handle_input(&mut self, event: Event) -> anyhow::Result<()> {
         let now = Instant::now();
+        // A program that has the keyboard gets every key.
+        let is_raw = self.app.overlays.page_layer() == Some(OverlayLayer::Console);
         let effects = match event {
             Event::Key(key) if key.kind == KeyEventKind::Release => Vec::new(),
-            Event::Key(key) if !self.has_other_page() && self.app.handle_console_key(key, now) => Vec::new(),
-            Event::Paste(text) if !self.has_other_page() && self.app.handle_console_paste(&text, now) => Vec::new(),
-            Event::Key(key) if is_suspend(&key) => {
+            Event::Key(key) if !is_raw && is_suspend(&key) => {
                 hookwright_process::suspend_job();
                 Vec::new()
             }
-            Event::Key(key) if self.is_terminal_reply(key, now) => Vec::new(),
-            Event::Key(key) if self.pager.is_some() => {
-                self.handle_pager_key(key)?;
-                Vec::new()
-            }
-            Event::Paste(text) if self.pager.is_some() => {
-                self.pager.iter_mut().for_each(|pager| pager.paste(&text));
-                Vec::new()
-            }
-            Event::Key(key) if self.panel.is_some() => {
-                self.handle_panel_key(key);
-                Vec::new()
-            }
-            Event::Key(key) if self.page.is_some() => {
-                self.handle_page_key(key);
-                Vec::new()
-            }
+            Event::Key(key) if !is_raw && self.is_terminal_reply(key, now) => Vec::new(),
             Event::Key(key) => self.app.handle_key(key, now),
             Event::Paste(text) => {
-                if !self.look_up_pasted_image(&text) {
-                    self.app.paste(&text);
+                if !self.app.offer_paste(&text, now) && !self.look_up_pasted_image(&text) {
+                    self.app.composer.paste(&text);
                 }
                 Vec::new()
             }
@@ -261,12 +239,18 @@ impl<'a> ScreenDriver<'a> {
             AppEffect::Submit(text) => self.submit(&text)?,
             AppEffect::Command(order) => self.session.send(order),
             AppEffect::Editor => self.edit_in_editor()?,
-            AppEffect::Why(call_id) => {
+            AppEffect::WhyCall(call_id) => {
                 let story = why::last_story_of_call(self.world, &self.session.view().session_id(), &call_id);
-                self.open_story_card("why", story, "no hook was asked about this call");
+                self.open_story("why", story, "no hook was asked about this call");
             }
+            AppEffect::WhyHook(name) => {
+                let story = why::last_story_of_hook(self.world, &name);
+                let if_none = "no event that this hook was asked about is on record";
+                self.open_story(&format!("why {name}"), story, if_none);
+            }
+            AppEffect::Copy(text) => self.copy_text(&text)?,
             AppEffect::Clipboard => self.look_up_clipboard_image(),
-            AppEffect::Expand => self.open_pager(),
+            AppEffect::Expand => self.app.open_pager(),
             AppEffect::Redraw => self.redraw()?,
             AppEffect::Quit(reason) => (self.exit_code, self.end_reason) = (Some(exit::OK), reason),
         }
@@ -318,19 +302,30 @@ impl<'a> ScreenDriver<'a> {
             AgentEvent::Session(SessionEvent::Idle { .. }) => {
                 self.app.status.branch = current_branch(&self.session.view().loaded)
             }
-            AgentEvent::Session(SessionEvent::Reply(_)) if self.panel.is_some() => {
+            AgentEvent::Session(SessionEvent::Reply(_)) if self.app.overlays.is_open::<HooksPanel>() => {
                 return self.mirror_reply_to_panel(event);
             }
             _ => {}
         }
-        let event = match event {
-            AgentEvent::Session(SessionEvent::Reply(reply)) => match self.open_page(reply) {
-                Some(reply) => AgentEvent::Session(SessionEvent::Reply(reply)),
-                None => return,
-            },
-            event => event,
+        match event {
+            AgentEvent::Session(SessionEvent::Reply(Reply::Checkpoints(all))) => {
+                self.app.overlays.open(OverlayLayer::Picker, RestorePage::new(all, self.session.clone()));
+            }
+            AgentEvent::Session(SessionEvent::Reply(Reply::Sessions(all))) => {
+                self.app.overlays.open(OverlayLayer::Picker, session_picker(all));
+            }
+            event => self.app.handle_event(event, Instant::now()),
+        }
+    }
+
+    /// Opens a story in the pager.
+    fn open_story(&mut self, title: &str, story: anyhow::Result<Option<Story>>, if_none: &str) {
+        let text = match story {
+            Ok(Some(story)) => story.lines().join("\n"),
+            Ok(None) => if_none.to_owned(),
+            Err(error) => format!("the journal can't be read: {error:#}"),
         };
-        self.app.handle_event(event, Instant::now());
+        self.app.open_text(title, text);
     }
 
     /// Shows the session's replies in the hooks panel too while it is open.
@@ -338,7 +333,7 @@ impl<'a> ScreenDriver<'a> {
         let before = self.app.take_finished();
         self.app.handle_event(event, Instant::now());
         let reply_blocks = self.app.take_finished();
-        if let Some(panel) = &mut self.panel {
+        if let Some(panel) = self.app.overlays.get_mut::<HooksPanel>() {
             panel.push_notice(reply_blocks.iter().flat_map(|block| block.render(200)).collect());
         }
         before.into_iter().chain(reply_blocks).for_each(|block| self.app.push_block(block));
@@ -354,8 +349,8 @@ impl<'a> ScreenDriver<'a> {
         let before = std::mem::replace(&mut self.appearance, ScreenAppearance::from_view(&view));
         self.apply_appearance(Some(before));
         self.refresh_names();
-        if let Some(panel) = &mut self.panel {
-            panel.update(view.hooks());
+        if let Some(panel) = self.app.overlays.get_mut::<HooksPanel>() {
+            panel.update();
         }
     }
 
@@ -363,20 +358,11 @@ impl<'a> ScreenDriver<'a> {
         self.update_title();
         let (columns, rows) = terminal::size();
         self.app.consoles.resize(columns, rows);
-        if let Some(pager) = &mut self.pager {
-            match pager.view(&self.app, columns, rows) {
-                Some(page) => return Ok(self.screen.draw_page(&page, rows)?),
-                None => self.pager = None,
+        if let Some(page) = self.app.page(columns, rows) {
+            self.screen.draw_page(&page.lines, rows)?;
+            if let Some((row, column)) = page.cursor.filter(|(row, column)| *row < rows && *column < columns) {
+                self.screen.write(&format!("\x1b[{};{}H\x1b[?25h", row + 1, column + 1))?;
             }
-        }
-        if let Some(panel) = &self.panel {
-            let page = panel.view(&self.app, columns, rows);
-            return Ok(self.screen.draw_page(&page, rows)?);
-        }
-        if let Some(page) = self.page_view(columns, rows) {
-            return Ok(self.screen.draw_page(&page, rows)?);
-        }
-        if self.draw_console(columns, rows)? {
             return Ok(());
         }
         let frame = view::render(&self.app, columns, rows, Instant::now());
@@ -386,25 +372,15 @@ impl<'a> ScreenDriver<'a> {
         Ok(self.screen.draw(self.app.take_finished(), &frame)?)
     }
 
-    /// Returns whether a full-screen page is shown instead of the conversation.
-    fn has_page(&self) -> bool {
-        self.has_other_page() || self.app.focus.is_held()
-    }
-
-    /// Returns whether that page is the session's own, and not a program's screen.
-    fn has_other_page(&self) -> bool {
-        self.panel.is_some() || self.pager.is_some() || self.page.is_some()
-    }
-
     /// Redraws the whole screen.
     fn redraw(&mut self) -> anyhow::Result<()> {
         // Another program may have used the terminal.
         self.invalidate_title();
         self.update_title();
         let (columns, rows) = terminal::size();
-        match self.has_page() {
-            true => self.draw(),
-            false => Ok(self.screen.clear_and_redraw(&view::render(&self.app, columns, rows, Instant::now()))?),
+        match self.app.overlays.page_layer() {
+            Some(_) => self.draw(),
+            None => Ok(self.screen.clear_and_redraw(&view::render(&self.app, columns, rows, Instant::now()))?),
         }
     }
 
@@ -426,10 +402,10 @@ impl<'a> ScreenDriver<'a> {
             self.suspended_at = Some(Instant::now());
         }
         let (columns, rows) = terminal::size();
-        match self.has_page() {
-            true => self.draw(),
+        match self.app.overlays.page_layer() {
+            Some(_) => self.draw(),
             // Output of the shell stays on the screen.
-            false => Ok(self.screen.redraw_below(&view::render(&self.app, columns, rows, Instant::now()))?),
+            None => Ok(self.screen.redraw_below(&view::render(&self.app, columns, rows, Instant::now()))?),
         }
     }
 

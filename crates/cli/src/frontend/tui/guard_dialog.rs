@@ -5,77 +5,70 @@
 use crossterm::event::{KeyCode, KeyEvent};
 use hookwright_agent::{Answer, GuardChange, GuardTrustReply};
 
-use super::dialog::DialogReaction;
+use super::menu::{Menu, MenuChoice, MenuKeys, MenuReaction};
 use super::question_layout::QuestionLayout;
+use super::question_queue::{DialogReaction, DialogView, QuestionDialog};
 use crate::presentation::diff::guard_diff_line;
-use crate::presentation::styled_text::{ACCENT, BOLD, NOTE, PLAIN, StyledLine, WARN};
+use crate::presentation::styled_text::{ACCENT, BOLD, StyledLine, WARN};
 
 const GUARD_CHOICES: [(GuardTrustReply, &str); 2] = [
     (GuardTrustReply::KeepUntrusted, "Leave it untrusted (esc): hooks that depend on it deny all they can"),
     (GuardTrustReply::Trust, "Trust the change: it is active from now on"),
 ];
 
-fn answer(choice: usize) -> DialogReaction {
-    DialogReaction::Answered(Answer::GuardTrust(GUARD_CHOICES[choice].0))
-}
-
 /// A question whether changes to guards are trusted.
 pub(crate) struct GuardDialog {
     changes: Vec<GuardChange>,
-    selected: usize,
+    choices: Menu<MenuChoice<GuardTrustReply>>,
     scroll: usize,
 }
 
 impl GuardDialog {
-    /// The characters that answer the dialog.
-    pub(crate) const ANSWER_KEYS: &str = "12n";
-
     pub(crate) fn new(changes: Vec<GuardChange>) -> Self {
-        GuardDialog { changes, selected: 0, scroll: 0 }
-    }
-
-    pub(crate) fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
-        match key.code {
-            KeyCode::Enter => answer(self.selected),
-            KeyCode::Char('1' | 'n') | KeyCode::Esc => answer(0),
-            KeyCode::Char('2') => answer(1),
-            KeyCode::Up | KeyCode::Down | KeyCode::Tab => {
-                self.selected = 1 - self.selected;
-                DialogReaction::Open
-            }
-            KeyCode::PageDown => self.scroll_by(10),
-            KeyCode::PageUp => self.scroll_by(-10),
-            _ => DialogReaction::Open,
-        }
+        let choices = GUARD_CHOICES.map(|(value, text)| MenuChoice { value, label: text.to_owned() });
+        GuardDialog { changes, choices: Menu::new(MenuKeys::Digits, choices.into()), scroll: 0 }
     }
 
     fn scroll_by(&mut self, lines: isize) -> DialogReaction {
-        let most = change_lines(&self.changes).len().saturating_sub(1);
+        let most = self.details().len().saturating_sub(1);
         self.scroll = self.scroll.saturating_add_signed(lines).min(most);
         DialogReaction::Open
     }
+}
 
-    /// Returns the changes with their diffs.
-    pub(crate) fn details(&self) -> Vec<StyledLine> {
+impl QuestionDialog for GuardDialog {
+    fn handle_key(&mut self, key: KeyEvent) -> DialogReaction {
+        let answered = |reply| DialogReaction::Answered(Answer::GuardTrust(reply));
+        match key.code {
+            KeyCode::Char('n') | KeyCode::Esc => answered(GuardTrustReply::KeepUntrusted),
+            KeyCode::PageDown => self.scroll_by(10),
+            KeyCode::PageUp => self.scroll_by(-10),
+            _ => match (self.choices.handle_key(key), self.choices.current()) {
+                (MenuReaction::Chosen(_), Some(choice)) => answered(choice.value),
+                _ => DialogReaction::Open,
+            },
+        }
+    }
+
+    fn accepts_character(&self, character: char) -> bool {
+        character == 'n' || self.choices.accepts_character(character)
+    }
+
+    fn details(&self) -> Vec<StyledLine> {
         change_lines(&self.changes)
     }
 
-    /// Returns the dialog's lines in so many columns and rows.
-    pub(crate) fn view(&self, columns: usize, rows: usize) -> Vec<StyledLine> {
+    fn view(&self, columns: usize, rows: usize) -> DialogView {
         let title =
             StyledLine::styled(ACCENT.bold(), "? ").with_text(BOLD, "The agent changed what your guards are made of");
-        let choice = |(at, (_, text)): (usize, &(GuardTrustReply, &str))| {
-            let (mark, style) = if at == self.selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
-            StyledLine::styled(style, format!("{mark}{}. {text}", at + 1)).clip(columns)
-        };
         let question = QuestionLayout {
             head: title.wrap(columns),
-            subject: change_lines(&self.changes).iter().flat_map(|line| line.wrap(columns)).collect(),
+            subject: self.details().iter().flat_map(|line| line.wrap(columns)).collect(),
             scroll: self.scroll,
-            footer: GUARD_CHOICES.iter().enumerate().map(choice).collect(),
-            focused_row: self.selected,
+            footer: self.choices.rows(columns, usize::MAX),
+            focused_row: self.choices.selection().0,
         };
-        question.fit_rows(columns, rows).0
+        (question.fit_rows(columns, rows).0, None)
     }
 }
 

@@ -1,48 +1,60 @@
 //! `/hooks panel`: lists every hook with its state and runs, shows the details of one, and has keys to change it.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, NO_HOOKS, SessionCommand};
+use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, NO_HOOKS, SessionCommand, SessionHandle};
 use hookwright_hooks::{Action, EventKind, Hook, WorkerHealth};
-use hookwright_journal::Story;
 
-use super::app::App;
-use super::driver::ScreenDriver;
-use super::pager::Pager;
-use crate::commands::hooks::why;
-use crate::presentation::card_store::CardContent;
+use super::app::{App, AppEffect};
+use super::menu::{Menu, MenuFilter, MenuItem, selection_mark};
+use super::overlay::{KeyOutcome, Overlay, OverlayPage};
 use crate::presentation::highlight::highlight_line;
 use crate::presentation::hook_log::HookLog;
 use crate::presentation::humanize::more_lines_text;
-use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, single_line};
+use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, single_line};
 
+/// The state of the hooks panel.
 pub(crate) struct HooksPanel {
+    session: SessionHandle,
+    /// All hooks.
     entries: Vec<HookListEntry>,
-    selected: usize,
-    filter: String,
-    is_filtering: bool,
+    /// The hooks of the chosen event.
+    menu: Menu<HookListEntry>,
     event: Option<EventKind>,
     /// The hook of the last action, and the session's replies about it.
     last_action: Option<(Arc<Hook>, Vec<StyledLine>)>,
 }
 
-impl HooksPanel {
-    pub(crate) fn new(entries: Vec<HookListEntry>) -> Self {
-        HooksPanel {
-            entries: sorted_by_event(entries),
-            selected: 0,
-            filter: String::new(),
-            is_filtering: false,
-            event: None,
-            last_action: None,
-        }
+impl MenuItem for HookListEntry {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.hook.id())
     }
 
-    /// Replaces the list of hooks.
-    pub(crate) fn update(&mut self, entries: Vec<HookListEntry>) {
-        self.entries = sorted_by_event(entries);
+    fn filter_text(&self) -> String {
+        let hook = &self.hook;
+        let summary = hook.summary().unwrap_or_default();
+        format!("{} {} {} {} {summary}", hook.id(), hook.event, hook.source, self.describe())
+    }
+}
+
+impl HooksPanel {
+    pub(crate) fn new(session: SessionHandle) -> Self {
+        let menu = Menu::list(MenuFilter::Words, Vec::new());
+        let mut panel = HooksPanel { session, entries: Vec::new(), menu, event: None, last_action: None };
+        panel.update();
+        panel
+    }
+
+    /// Reads the session's hooks anew.
+    pub(crate) fn update(&mut self) {
+        self.entries = self.session.view().hooks();
+        self.entries.sort_by_key(|entry| EventKind::all().position(|kind| kind == entry.hook.event));
+        let of_event = |entry: &&HookListEntry| self.event.is_none_or(|event| entry.hook.event == event);
+        self.menu.set_items(self.entries.iter().filter(of_event).cloned().collect());
     }
 
     /// Adds a reply of the session, if it mentions the hook of the last action.
@@ -54,52 +66,26 @@ impl HooksPanel {
         }
     }
 
-    fn shown(&self) -> Vec<&HookListEntry> {
-        let wanted = self.filter.to_lowercase();
-        let fits = |entry: &&HookListEntry| {
-            let hook = &entry.hook;
-            let text = format!(
-                "{} {} {} {} {}",
-                hook.id(),
-                hook.event,
-                hook.source,
-                entry.describe(),
-                hook.summary().unwrap_or_default()
-            );
-            self.event.is_none_or(|event| hook.event == event) && text.to_lowercase().contains(&wanted)
-        };
-        self.entries.iter().filter(fits).collect()
-    }
-
-    fn current(&self) -> Option<HookListEntry> {
-        self.shown().get(self.selected).map(|entry| (*entry).clone())
-    }
-
-    fn step(&mut self, by: isize) {
-        let last = self.shown().len().saturating_sub(1);
-        self.selected = self.selected.saturating_add_signed(by).min(last);
-    }
-
     /// Filters by the next event that has hooks; after the last one, shows all events again.
     fn next_event(&mut self) {
         let mut events: Vec<EventKind> =
             EventKind::all().filter(|kind| self.entries.iter().any(|entry| entry.hook.event == *kind)).collect();
         let at = self.event.and_then(|event| events.iter().position(|one| *one == event)).map_or(0, |at| at + 1);
         self.event = (at < events.len()).then(|| events.swap_remove(at));
-        self.selected = 0;
+        self.update();
+        self.menu.end_filtering();
     }
 
     /// Returns the panel's lines in so many columns and rows.
-    pub(crate) fn view(&self, app: &App, columns: usize, rows: usize) -> Vec<StyledLine> {
+    fn view(&self, app: &App, columns: usize, rows: usize) -> Vec<StyledLine> {
         let log = &app.log;
-        let shown = self.shown();
-        let selected = self.selected.min(shown.len().saturating_sub(1));
-        let filter = match (&self.event, self.is_filtering, self.filter.is_empty()) {
-            (_, true, _) => format!("filter: {}▏", self.filter),
-            (Some(event), _, true) => format!("only {event}"),
-            (Some(event), _, false) => format!("only {event}, with `{}`", self.filter),
-            (None, _, false) => format!("with `{}`", self.filter),
-            (None, ..) => String::new(),
+        let shown: Vec<&HookListEntry> = self.menu.matching().into_iter().map(|(_, entry)| entry).collect();
+        let selected = self.menu.selection().0;
+        let filter = self.menu.filter_label();
+        let filter = match &self.event {
+            Some(event) if filter.is_empty() => format!("only {event}"),
+            Some(event) => format!("only {event}, {filter}"),
+            None => filter,
         };
         let unarmed = match app.status.unarmed {
             0 => String::new(),
@@ -137,8 +123,7 @@ impl HooksPanel {
             NOTE,
             "e enable  d disable  t trust  c canary  o open  w why  / filter  v event  ↑↓ choose  esc close",
         );
-        let asked = StyledLine::styled(WARN.bold(), "the agent waits for your permission: esc shows the question");
-        lines.push(if app.dialogs.is_empty() { keys } else { asked }.clip(columns));
+        lines.push(app.question_notice("esc").unwrap_or(keys).clip(columns));
         lines
     }
 
@@ -255,11 +240,6 @@ fn matcher_text(entry: &HookListEntry) -> &str {
     entry.hook.matcher_text.as_deref().filter(|text| !text.is_empty()).unwrap_or("*")
 }
 
-fn sorted_by_event(mut entries: Vec<HookListEntry>) -> Vec<HookListEntry> {
-    entries.sort_by_key(|entry| EventKind::all().position(|kind| kind == entry.hook.event));
-    entries
-}
-
 /// Returns the rows of the list, with each event above its hooks, and the range of the selected hook's rows.
 fn hook_list_rows(
     shown: &[&HookListEntry],
@@ -312,9 +292,8 @@ fn hook_row(entry: &HookListEntry, log: &HookLog, selected: bool, widths: &Panel
     let time = |time: Option<std::time::Duration>| {
         time.map_or_else(|| "–".to_owned(), |time| format!("{:.1} ms", time.as_secs_f64() * 1e3))
     };
-    let style = if selected { NOTE.bold() } else { PLAIN };
-    let mut line =
-        StyledLine::styled(style, if selected { "› " } else { "  " }).with_text(style, pad(hook.id(), widths.name + 1));
+    let (mark, style) = selection_mark(selected);
+    let mut line = StyledLine::styled(style, mark).with_text(style, pad(hook.id(), widths.name + 1));
     if let Some(width) = widths.matcher {
         line.push(PLAIN, &format!("{}{}", pad(hook.type_name(), 10), pad(matcher_text(entry), width)));
         line.push(DIM, &pad(&hook.source.to_string(), 20));
@@ -328,90 +307,55 @@ fn hook_row(entry: &HookListEntry, log: &HookLog, selected: bool, widths: &Panel
     line
 }
 
-impl ScreenDriver<'_> {
-    /// Handles a key while the panel is open.
-    pub(crate) fn handle_panel_key(&mut self, key: KeyEvent) {
-        let Some(panel) = &mut self.panel else { return };
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        if panel.is_filtering {
-            match key.code {
-                KeyCode::Esc | KeyCode::Enter => panel.is_filtering = false,
-                KeyCode::Backspace => {
-                    panel.filter.pop();
-                }
-                KeyCode::Char(char) if !control => panel.filter.push(char),
-                _ => {}
-            }
-            panel.selected = 0;
-            return;
-        }
-        match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => self.close_panel(),
-            KeyCode::Char('c') if control => self.close_panel(),
-            KeyCode::Up | KeyCode::Char('k') => panel.step(-1),
-            KeyCode::Down | KeyCode::Char('j') => panel.step(1),
-            KeyCode::PageUp => panel.step(-10),
-            KeyCode::PageDown => panel.step(10),
-            KeyCode::Char('/') => panel.is_filtering = true,
-            KeyCode::Char('v') => panel.next_event(),
-            KeyCode::Char('o') => self.open_hook(),
-            KeyCode::Char('w') => self.open_story(),
-            KeyCode::Char(key @ ('e' | 'd' | 't' | 'c')) => {
-                if let Some(entry) = panel.current() {
-                    self.run_panel_action(key, &entry);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn close_panel(&mut self) {
-        self.panel = None;
-    }
-
-    /// Opens everything that is known about a hook in the pager.
-    fn open_hook(&mut self) {
-        let Some(panel) = &self.panel else { return };
-        let Some(entry) = panel.current() else { return };
-        let lines = panel.details(Some(&entry), &self.app.log, usize::MAX);
+impl HooksPanel {
+    /// Opens everything that is known about the selected hook in the pager.
+    fn open_hook(&self, app: &mut App) {
+        let Some(entry) = self.menu.current() else { return };
+        let lines = self.details(Some(entry), &app.log, usize::MAX);
         let text = lines.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n");
-        self.app.cards.push(format!("hook {}", entry.hook.id()), CardContent::Text(text), None);
-        self.pager = Pager::open_card(&self.app, 1);
+        app.open_text(format!("hook {}", entry.hook.id()), text);
     }
 
-    /// Opens the story of the last event on record that the hook was asked about in the pager.
-    fn open_story(&mut self) {
-        let Some(entry) = self.panel.as_ref().and_then(HooksPanel::current) else { return };
-        let name = entry.hook.id();
-        let story = why::last_story_of_hook(self.world, name);
-        self.open_story_card(&format!("why {name}"), story, "no event that this hook was asked about is on record");
-    }
-
-    /// Opens a story in the pager.
-    pub(super) fn open_story_card(&mut self, title: &str, story: anyhow::Result<Option<Story>>, if_none: &str) {
-        let text = match story {
-            Ok(Some(story)) => story.lines().join("\n"),
-            Ok(None) => if_none.to_owned(),
-            Err(error) => format!("the journal can't be read: {error:#}"),
-        };
-        self.app.cards.push(title.to_owned(), CardContent::Text(text), None);
-        self.pager = Pager::open_card(&self.app, 1);
-    }
-
-    /// Runs the action of a key on a hook.
+    /// Runs the action of a key on the selected hook.
     ///
     /// The session's reply is shown in the panel, and stays in the scrollback behind it.
-    fn run_panel_action(&mut self, key: char, entry: &HookListEntry) {
-        let name = entry.hook.id().to_owned();
-        if let Some(panel) = &mut self.panel {
-            panel.last_action = Some((entry.hook.clone(), Vec::new()));
-        }
-        let order = match key {
+    fn run_action(&mut self, key: char) {
+        let Some(hook) = self.menu.current().map(|entry| entry.hook.clone()) else { return };
+        let name = hook.id().to_owned();
+        self.last_action = Some((hook.clone(), Vec::new()));
+        let action = match key {
             'e' => HooksAction::Enable(name),
             'd' => HooksAction::Disable(name),
             't' => HooksAction::Trust(name),
-            _ => return self.session.fire_canary(entry.hook.clone()),
+            _ => return self.session.fire_canary(hook),
         };
-        self.session.send(SessionCommand::Hooks(order));
+        self.session.send(SessionCommand::Hooks(action));
+    }
+}
+
+impl Overlay for HooksPanel {
+    fn handle_key(&mut self, key: KeyEvent, _now: Instant, app: &mut App) -> KeyOutcome {
+        let is_filtering = self.menu.is_filtering();
+        match key.code {
+            // Nothing is chosen here: both keys leave the filter as it is.
+            KeyCode::Esc | KeyCode::Enter if is_filtering => self.menu.end_filtering(),
+            KeyCode::Esc | KeyCode::Char('q') if !is_filtering => return KeyOutcome::CLOSED,
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => return KeyOutcome::CLOSED,
+            KeyCode::Char('v') if !is_filtering => self.next_event(),
+            KeyCode::Char('o') if !is_filtering => self.open_hook(app),
+            KeyCode::Char('w') if !is_filtering => {
+                let hook = self.menu.current().map(|entry| entry.hook.id().to_owned());
+                return KeyOutcome::Taken(hook.map(AppEffect::WhyHook).into_iter().collect());
+            }
+            KeyCode::Char(key @ ('e' | 'd' | 't' | 'c')) if !is_filtering => self.run_action(key),
+            _ => {
+                self.menu.handle_key(key);
+            }
+        }
+        KeyOutcome::TAKEN
+    }
+
+    fn page(&mut self, app: &App, columns: usize, rows: usize) -> Option<OverlayPage> {
+        Some(self.view(app, columns, rows).into())
     }
 }

@@ -136,7 +136,7 @@ impl App {
         match got {
             ImageLookup::Image { label, mention } => self.composer.attach(&label, mention),
             ImageLookup::NotAnImage(text, why) => {
-                self.paste(&text);
+                self.composer.paste(&text);
                 why.iter().for_each(|why| self.push_text(WARN, why));
             }
             ImageLookup::Unavailable(why) => self.push_text(WARN, why),
@@ -147,7 +147,7 @@ impl App {
 impl ScreenDriver<'_> {
     /// Starts a lookup in the background if the pasted text may be an image for the prompt, and returns whether it did.
     pub(crate) fn look_up_pasted_image(&mut self, text: &str) -> bool {
-        let writes = self.app.dialogs.is_empty() && self.app.search.is_none() && !self.app.shell_mode;
+        let writes = self.app.question().is_none() && !self.app.shell_mode;
         let Some(path) = image_path(text, &self.session.view().loaded.paths.home).filter(|_| writes) else {
             return false;
         };

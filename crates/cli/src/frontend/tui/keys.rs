@@ -1,4 +1,4 @@
-//! Key bindings of the session, apart from dialogs and full-screen pages.
+//! Key bindings of the prompt: keys that no overlay takes.
 
 use std::time::{Duration, Instant};
 
@@ -6,40 +6,25 @@ use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use hookwright_agent::EndReason;
 use hookwright_agent::session::SessionCommand;
 
-use super::app::{App, AppEffect, HistorySearch};
+use super::app::{App, AppEffect};
 use super::completion::Completion;
 use super::composer::{Composer, Motion};
-use super::dialog::{DialogReaction, QuestionDialog};
-use super::dialog_input::DialogInput;
+use super::history_search::HistorySearch;
+use super::overlay::OverlayLayer;
+use super::question_queue::QuestionQueue;
 use super::vim::{Vim, VimKeyResult};
 use crate::presentation::styled_text::WARN;
 
 impl App {
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> Vec<AppEffect> {
         let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
-        if control('o') {
-            return vec![AppEffect::Expand];
-        }
-        if self.answers_dialog(key, now)
-            && let Some(QuestionDialog { dialog, .. }) = self.dialogs.front_mut()
-        {
-            if control('x') && dialog.edited_text().is_some() {
-                return vec![AppEffect::Editor];
+        if self.overlays.page_layer().is_none() {
+            if control('o') {
+                return vec![AppEffect::Expand];
             }
-            if control('w')
-                && let Some(call_id) = dialog.call_id()
-            {
-                return vec![AppEffect::Why(call_id.to_owned())];
+            if self.question().is_none() {
+                self.last_typed = is_letter(key).then_some(now);
             }
-            let passes = match (dialog.is_hotkey(key), key.code) {
-                (false, _) => self.dialog_input.passes_as_text(key, now),
-                (true, KeyCode::Char(character)) => {
-                    self.dialog_input.passes_character(key, dialog.accepts_character(character), now)
-                }
-                (true, _) => self.dialog_input.passes(key, now),
-            };
-            dialog.set_ignores_text(self.dialog_input.has_text());
-            return if passes { self.handle_dialog_key(key) } else { Vec::new() };
         }
         if !control('c') {
             self.exit_deadline = None;
@@ -47,13 +32,13 @@ impl App {
         if key.code != KeyCode::Esc {
             self.rewind_deadline = None;
         }
-        if self.search.is_none() && self.completion.is_none() && self.focus_newest_console(key) {
-            return Vec::new();
-        }
-        if self.search.is_some() && self.handle_search_key(key) {
-            return Vec::new();
-        }
-        if self.completion.is_some() && self.handle_completion_key(key) {
+        self.offer_key(key, now).unwrap_or_else(|| self.handle_prompt_key(key, now))
+    }
+
+    /// Handles a key that no overlay took.
+    fn handle_prompt_key(&mut self, key: KeyEvent, now: Instant) -> Vec<AppEffect> {
+        let control = |letter| key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char(letter);
+        if !self.overlays.is_open::<Completion>() && self.focus_newest_console(key) {
             return Vec::new();
         }
         if let Some(effects) = self.handle_vim_key(key) {
@@ -72,7 +57,7 @@ impl App {
                 // The search may find prompts and shell commands; a command is marked with `!`.
                 let sign = if std::mem::take(&mut self.shell_mode) { "!" } else { "" };
                 let before = format!("{sign}{}", self.composer.expanded_text());
-                self.search = Some(HistorySearch { draft: before, ..HistorySearch::default() });
+                self.overlays.open(OverlayLayer::HistorySearch, HistorySearch::new(before));
                 Vec::new()
             }
             KeyCode::Esc if self.busy.is_some() => vec![AppEffect::Command(SessionCommand::Cancel)],
@@ -96,27 +81,7 @@ impl App {
                 Vec::new()
             }
         };
-        self.update_completion(key);
-        effects
-    }
-
-    /// Passes a key to the open dialog, and returns the answer if the key gave it.
-    fn handle_dialog_key(&mut self, key: KeyEvent) -> Vec<AppEffect> {
-        let Some(question) = self.dialogs.front_mut() else { return Vec::new() };
-        let DialogReaction::Answered(answer) = question.dialog.handle_key(key) else { return Vec::new() };
-        let id = question.id;
-        self.dialogs.pop_front();
-        self.dialog_input = DialogInput::default();
-        vec![AppEffect::Command(SessionCommand::Answer { id, answer })]
-    }
-
-    /// Passes on a key that was held back until no other key followed it.
-    pub(crate) fn release_held_key(&mut self, now: Instant) -> Vec<AppEffect> {
-        let Some(held) = self.dialog_input.release(now) else { return Vec::new() };
-        let effects = self.handle_dialog_key(held.key);
-        if effects.is_empty() && held.then_enter {
-            return self.handle_dialog_key(KeyCode::Enter.into());
-        }
+        self.update_completion_after(key);
         effects
     }
 
@@ -125,7 +90,7 @@ impl App {
         let vim = self.vim.as_mut()?;
         let became = vim.handle_key(&mut self.composer, key);
         if became != VimKeyResult::NotHandled {
-            self.completion = None;
+            self.overlays.close::<Completion>();
         }
         match became {
             VimKeyResult::NotHandled => None,
@@ -135,36 +100,24 @@ impl App {
         }
     }
 
-    /// Returns whether a key is meant for the dialog.
+    /// Returns whether a key belongs to a text that the user was typing when a question came.
     ///
     /// A user who is typing a word when the dialog opens has not seen it yet, so the next letter must not approve
     /// anything. A short pause makes the difference.
-    fn answers_dialog(&mut self, key: KeyEvent, now: Instant) -> bool {
+    pub(super) fn continues_word(&mut self, key: KeyEvent, now: Instant) -> bool {
         const TYPING_PAUSE: Duration = Duration::from_millis(600);
-        let letter =
-            matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace) && !key.modifiers.contains(KeyModifiers::CONTROL);
-        let goes_on = letter || key.code == KeyCode::Enter;
+        let goes_on = is_letter(key) || key.code == KeyCode::Enter;
         let in_a_word =
             goes_on && self.last_typed.is_some_and(|last| now.saturating_duration_since(last) < TYPING_PAUSE);
-        if self.dialogs.is_empty() || in_a_word {
-            self.last_typed = letter.then_some(now);
-            return false;
+        if in_a_word {
+            self.last_typed = is_letter(key).then_some(now);
         }
-        true
-    }
-
-    /// Inserts pasted text; line ends in it never submit it.
-    pub(crate) fn paste(&mut self, text: &str) {
-        match (self.dialogs.front_mut(), &mut self.search) {
-            (Some(question), _) if question.dialog.is_writing() => question.dialog.paste(text),
-            (_, Some(search)) => search.text.push_str(text.lines().next().unwrap_or_default()),
-            (_, None) => self.composer.paste(text),
-        }
+        in_a_word
     }
 
     /// Returns the text for an editor, and a file name for it.
     pub(crate) fn editable_text(&self) -> (String, String) {
-        let asked = self.dialogs.front().and_then(|question| question.dialog.edited_text());
+        let asked = self.question().and_then(|dialog| dialog.edited_text());
         asked.map_or_else(
             || (self.composer.expanded_text(), "prompt.md".to_owned()),
             |(text, name)| (text.to_owned(), name),
@@ -173,9 +126,10 @@ impl App {
 
     /// Applies the text from an editor.
     pub(crate) fn apply_edited_text(&mut self, text: &str) {
-        match self.dialogs.front_mut() {
-            Some(QuestionDialog { dialog, .. }) if dialog.edited_text().is_some() => dialog.replace_text(text),
-            _ => self.composer.set_prompt(text.trim_end()),
+        let dialog = self.overlays.get_mut::<QuestionQueue>().and_then(QuestionQueue::dialog_mut);
+        match dialog.filter(|dialog| dialog.edited_text().is_some()) {
+            Some(dialog) => dialog.replace_text(text),
+            None => self.composer.set_prompt(text.trim_end()),
         }
     }
 
@@ -247,68 +201,18 @@ impl App {
     }
 
     /// Updates the suggestions after typing, and closes them after other keys.
-    fn update_completion(&mut self, key: KeyEvent) {
+    fn update_completion_after(&mut self, key: KeyEvent) {
         let typed = matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete | KeyCode::Tab);
-        self.completion = if typed && !self.shell_mode { Completion::find(&self.composer, &self.names) } else { None };
+        match typed && !self.shell_mode {
+            true => self.update_completion(),
+            false => self.overlays.close::<Completion>(),
+        }
     }
+}
 
-    fn handle_completion_key(&mut self, key: KeyEvent) -> bool {
-        let Some(completion) = &mut self.completion else { return false };
-        match key.code {
-            KeyCode::Up => completion.step(-1),
-            KeyCode::Down => completion.step(1),
-            KeyCode::Esc => self.completion = None,
-            KeyCode::Enter if !key.modifiers.is_empty() => return false,
-            // Enter submits text that is complete already.
-            KeyCode::Enter if completion.selected == 0 && completion.is_exact(&self.composer) => return false,
-            KeyCode::Tab | KeyCode::Enter => {
-                if let Some(completion) = self.completion.take() {
-                    completion.accept(&mut self.composer);
-                }
-                self.completion = Completion::find(&self.composer, &self.names);
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// Handles a key during Ctrl-R search: letters narrow it, Ctrl-R goes to the next match, and most other keys accept
-    /// the match.
-    fn handle_search_key(&mut self, key: KeyEvent) -> bool {
-        let Some(search) = &mut self.search else { return false };
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Char('r') if control => search.skip += 1,
-            KeyCode::Char('c' | 'g') if control => return self.end_search(),
-            KeyCode::Esc => return self.end_search(),
-            KeyCode::Char(char) if !control => {
-                search.text.push(char);
-                search.skip = 0;
-            }
-            KeyCode::Backspace => {
-                search.text.pop();
-                search.skip = 0;
-            }
-            _ => {
-                self.search = None;
-                // Enter only accepts the match; a second Enter submits it.
-                return key.code == KeyCode::Enter;
-            }
-        }
-        match self.history.find(&search.text, search.skip) {
-            Some(found) if !search.text.is_empty() => self.composer.set_prompt(found.to_owned()),
-            Some(_) => {}
-            None => search.skip = search.skip.saturating_sub(1),
-        }
-        true
-    }
-
-    fn end_search(&mut self) -> bool {
-        if let Some(search) = self.search.take() {
-            self.composer.set_prompt(search.draft);
-        }
-        true
-    }
+/// Returns whether a key types or deletes a character.
+fn is_letter(key: KeyEvent) -> bool {
+    matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace) && !key.modifiers.contains(KeyModifiers::CONTROL)
 }
 
 /// Returns whether a key suspends the program.

@@ -1,23 +1,24 @@
 //! The full-screen front end: the agent runs on a task of its own, and this one owns the terminal.
 //!
-//! Keys and the agent's events change the state (`app.rs`, `keys.rs`), the state is drawn (`view.rs`, `screen.rs`), and
-//! its effects are carried out by `driver.rs`. The session itself is in the agent crate.
+//! Keys go to what is open over the prompt (`overlay.rs`), or to the prompt (`keys.rs`). They and the agent's events
+//! change the state (`app.rs`), the state is drawn (`view.rs`, `screen.rs`), and its effects are carried out by
+//! `driver.rs`. The session itself is in the agent crate.
 
 mod app;
 mod appearance;
+mod approval_dialog;
 mod block;
 mod card;
-mod choice_page;
 mod completion;
 mod composer;
 mod console;
-mod dialog;
+mod console_focus;
 mod dialog_input;
 mod driver;
-mod focus;
 mod fuzzy;
 mod guard_dialog;
 mod history;
+mod history_search;
 mod hooks_panel;
 mod images;
 mod inquiry_dialog;
@@ -26,11 +27,14 @@ mod key_input;
 mod keys;
 mod markdown;
 mod markdown_table;
+mod menu;
 mod notifier;
+mod overlay;
 mod pager;
 mod picker;
 mod project_files;
 mod question_layout;
+mod question_queue;
 mod reply_blocks;
 mod restore_page;
 mod rewrap;

@@ -66,10 +66,10 @@ impl ScreenDriver<'_> {
     }
 
     fn state_label(&self) -> String {
-        match (self.app.dialogs.is_empty(), &self.app.busy) {
-            (false, _) => "waits for you".to_owned(),
-            (true, Some(busy)) => busy.label.to_lowercase(),
-            (true, None) => "ready".to_owned(),
+        match (self.app.question(), &self.app.busy) {
+            (Some(_), _) => "waits for you".to_owned(),
+            (None, Some(busy)) => busy.label.to_lowercase(),
+            (None, None) => "ready".to_owned(),
         }
     }
 }

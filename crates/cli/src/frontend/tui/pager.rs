@@ -4,12 +4,13 @@
 //! sanitizes it.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::app::App;
-use super::driver::ScreenDriver;
-use crate::presentation::card_store::{no_card_text, text_lines};
+use super::app::{App, AppEffect};
+use super::overlay::{KeyOutcome, Overlay, OverlayLayer, OverlayPage};
+use crate::presentation::card_store::{CardContent, no_card_text, text_lines};
 use crate::presentation::humanize::format_line_count;
 use crate::presentation::styled_text::{BOLD, DIM, NOTE, StyledLine, StyledSpan, WARN};
 
@@ -57,7 +58,7 @@ struct RenderedPage {
 
 impl Pager {
     /// Opens the last subject: a dialog, a running call, or the last card; none if there is nothing to show.
-    pub(crate) fn open(app: &App) -> Option<Pager> {
+    fn open(app: &App) -> Option<Pager> {
         let places = all_subjects(app);
         Some(Pager::show(places.last()?.clone()))
     }
@@ -77,7 +78,7 @@ impl Pager {
     }
 
     /// Opens the `back`-th card from the end.
-    pub(crate) fn open_card(app: &App, back: usize) -> Option<Pager> {
+    fn open_card(app: &App, back: usize) -> Option<Pager> {
         let number = app.cards.newest()?.checked_sub(back.saturating_sub(1))?;
         app.cards.get(number).map(|_| Pager::show(PagerSubject::Card(number)))
     }
@@ -134,8 +135,33 @@ impl Pager {
         }
     }
 
+    /// Handles a key while the search text is being typed; Enter starts the search.
+    fn handle_search_key(&mut self, key: KeyEvent) {
+        match key.code {
+            KeyCode::Esc => {
+                self.is_searching = false;
+                self.search.clear();
+            }
+            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
+                self.is_searching = false;
+                self.search.clear();
+            }
+            KeyCode::Enter => (self.is_searching, self.jumps_to_hit) = (false, true),
+            KeyCode::Backspace => {
+                self.search.pop();
+            }
+            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => self.search.push(char),
+            _ => {}
+        }
+    }
+
+    /// Shows a message until the next key.
+    pub(crate) fn set_notice(&mut self, notice: String) {
+        self.notice = Some(notice);
+    }
+
     /// Returns the page's lines in so many columns and rows, or none if there is nothing to show any more.
-    pub(crate) fn view(&mut self, app: &App, columns: usize, rows: usize) -> Option<Vec<StyledLine>> {
+    fn view(&mut self, app: &App, columns: usize, rows: usize) -> Option<Vec<StyledLine>> {
         if !self.refresh_subject(app) {
             return None;
         }
@@ -166,9 +192,8 @@ impl Pager {
         if let Some(notice) = &self.notice {
             return StyledLine::styled(NOTE, notice).clip(columns);
         }
-        if !app.dialogs.is_empty() && self.subject != PagerSubject::Question {
-            return StyledLine::styled(WARN.bold(), "the agent waits for your permission: q shows the question")
-                .clip(columns);
+        if let Some(notice) = app.question_notice("q").filter(|_| self.subject != PagerSubject::Question) {
+            return notice.clip(columns);
         }
         let (all, room) = (self.page.rows.len(), self.page.visible_rows);
         let end = (self.top + room).min(all);
@@ -213,7 +238,7 @@ fn all_subjects(app: &App) -> Vec<PagerSubject> {
     if app.composer.has_labels() {
         places.push(PagerSubject::Draft);
     }
-    if !app.dialogs.is_empty() {
+    if app.question().is_some() {
         places.push(PagerSubject::Question);
     }
     places
@@ -246,7 +271,7 @@ fn subject_version(at: &PagerSubject, app: &App) -> usize {
 fn subject_lines(at: &PagerSubject, app: &App) -> Vec<StyledLine> {
     match at {
         PagerSubject::Card(number) => app.cards.get(*number).map(|card| card.content.lines()).unwrap_or_default(),
-        PagerSubject::Question => app.dialogs.front().map(|question| question.dialog.details()).unwrap_or_default(),
+        PagerSubject::Question => app.question().map(|dialog| dialog.details()).unwrap_or_default(),
         PagerSubject::Live(_) | PagerSubject::Thought | PagerSubject::Draft => text_lines(&subject_text(at, app)),
     }
 }
@@ -316,78 +341,72 @@ fn highlight_ranges(line: &StyledLine, ranges: &[Range<usize>]) -> StyledLine {
     marked
 }
 
-impl ScreenDriver<'_> {
+impl App {
+    /// Opens the pager on the last subject.
     pub(crate) fn open_pager(&mut self) {
-        self.pager = Pager::open(&self.app);
-        if self.pager.is_none() {
-            self.app.push_text(DIM, no_card_text(1));
+        match Pager::open(self) {
+            Some(pager) => self.overlays.open(OverlayLayer::Pager, pager),
+            None => self.push_text(DIM, no_card_text(1)),
         }
     }
 
-    /// Handles a key while the pager is open.
-    pub(crate) fn handle_pager_key(&mut self, key: KeyEvent) -> anyhow::Result<()> {
-        let Some(pager) = &mut self.pager else { return Ok(()) };
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        pager.notice = None;
-        if pager.is_searching {
-            pager.handle_search_key(key);
-            return Ok(());
+    /// Opens the pager on the `back`-th card from the end.
+    pub(crate) fn open_card(&mut self, back: usize) {
+        match Pager::open_card(self, back) {
+            Some(pager) => self.overlays.open(OverlayLayer::Pager, pager),
+            None => self.push_text(WARN, no_card_text(back)),
         }
-        let (top, room) = (pager.top, pager.page.visible_rows);
-        match key.code {
-            KeyCode::Esc | KeyCode::Char('q') => self.pager = None,
-            KeyCode::Char('c' | 'o') if control => self.pager = None,
-            KeyCode::Up | KeyCode::Char('k') => pager.scroll_to(top.saturating_sub(1)),
-            KeyCode::Down | KeyCode::Char('j') | KeyCode::Enter => pager.scroll_to(top + 1),
-            KeyCode::PageUp | KeyCode::Char('b') => pager.scroll_to(top.saturating_sub(room)),
-            KeyCode::PageDown | KeyCode::Char(' ' | 'f') => pager.scroll_to(top + room),
-            KeyCode::Home | KeyCode::Char('g') => pager.scroll_to(0),
-            KeyCode::End | KeyCode::Char('G') => pager.scroll_to(usize::MAX),
-            KeyCode::Left | KeyCode::Char('[') => pager.step(&self.app, -1),
-            KeyCode::Right | KeyCode::Char(']') => pager.step(&self.app, 1),
-            KeyCode::Char('/') => {
-                pager.is_searching = true;
-                pager.search.clear();
-            }
-            KeyCode::Char('n') => pager.go_to_hit(true, top + 1),
-            KeyCode::Char('N') => pager.go_to_hit(false, top),
-            KeyCode::Char('y') => {
-                let text = subject_text(&pager.subject, &self.app);
-                let message = self.copy_text(&text)?;
-                self.pager.iter_mut().for_each(|pager| pager.notice = Some(message.clone()));
-            }
-            _ => {}
-        }
-        Ok(())
+    }
+
+    /// Keeps a text as a card, and opens the pager on it.
+    pub(crate) fn open_text(&mut self, title: impl Into<String>, text: String) {
+        self.cards.push(title, CardContent::Text(text), None);
+        self.open_card(1);
     }
 }
 
-impl Pager {
-    /// Handles a key while the search text is being typed; Enter starts the search.
-    fn handle_search_key(&mut self, key: KeyEvent) {
+impl Overlay for Pager {
+    fn handle_key(&mut self, key: KeyEvent, _now: Instant, app: &mut App) -> KeyOutcome {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        self.notice = None;
+        if self.is_searching {
+            self.handle_search_key(key);
+            return KeyOutcome::TAKEN;
+        }
+        let (top, room) = (self.top, self.page.visible_rows);
         match key.code {
-            KeyCode::Esc => {
-                self.is_searching = false;
+            KeyCode::Esc | KeyCode::Char('q') => return KeyOutcome::CLOSED,
+            KeyCode::Char('c' | 'o') if control => return KeyOutcome::CLOSED,
+            KeyCode::Up | KeyCode::Char('k') => self.scroll_to(top.saturating_sub(1)),
+            KeyCode::Down | KeyCode::Char('j') | KeyCode::Enter => self.scroll_to(top + 1),
+            KeyCode::PageUp | KeyCode::Char('b') => self.scroll_to(top.saturating_sub(room)),
+            KeyCode::PageDown | KeyCode::Char(' ' | 'f') => self.scroll_to(top + room),
+            KeyCode::Home | KeyCode::Char('g') => self.scroll_to(0),
+            KeyCode::End | KeyCode::Char('G') => self.scroll_to(usize::MAX),
+            KeyCode::Left | KeyCode::Char('[') => self.step(app, -1),
+            KeyCode::Right | KeyCode::Char(']') => self.step(app, 1),
+            KeyCode::Char('/') => {
+                self.is_searching = true;
                 self.search.clear();
             }
-            KeyCode::Char('c') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                self.is_searching = false;
-                self.search.clear();
-            }
-            KeyCode::Enter => (self.is_searching, self.jumps_to_hit) = (false, true),
-            KeyCode::Backspace => {
-                self.search.pop();
-            }
-            KeyCode::Char(char) if !key.modifiers.contains(KeyModifiers::CONTROL) => self.search.push(char),
+            KeyCode::Char('n') => self.go_to_hit(true, top + 1),
+            KeyCode::Char('N') => self.go_to_hit(false, top),
+            KeyCode::Char('y') => return KeyOutcome::Taken(vec![AppEffect::Copy(subject_text(&self.subject, app))]),
             _ => {}
         }
+        KeyOutcome::TAKEN
     }
 
     /// Inserts pasted text into the search text while that is being typed.
-    pub(crate) fn paste(&mut self, text: &str) {
+    fn handle_paste(&mut self, text: &str, _now: Instant) -> bool {
         if self.is_searching {
             self.search.push_str(text.lines().next().unwrap_or_default());
         }
+        true
+    }
+
+    fn page(&mut self, app: &App, columns: usize, rows: usize) -> Option<OverlayPage> {
+        self.view(app, columns, rows).map(OverlayPage::from)
     }
 }
 

@@ -8,6 +8,8 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
+use hookwright_settings::ProcessEnv;
+
 use super::block::{ScrollbackBlock, render_all};
 use super::rewrap::{Rewrap, wrapped_rows};
 use super::terminal;
@@ -62,8 +64,16 @@ pub(crate) struct TerminalScreen<W: Write> {
     is_on_alternate_screen: bool,
 }
 
+impl TerminalScreen<terminal::ScreenWriter> {
+    /// Returns the screen of the user's terminal.
+    pub(crate) fn open(world: &ProcessEnv) -> Self {
+        let colour = world.var("NO_COLOR").is_none_or(str::is_empty);
+        TerminalScreen::new(terminal::raw_stdout(), colour, Rewrap::detect(world))
+    }
+}
+
 impl<W: Write> TerminalScreen<W> {
-    pub(crate) fn new(out: W, colour: bool, rewrap: Rewrap) -> Self {
+    fn new(out: W, colour: bool, rewrap: Rewrap) -> Self {
         TerminalScreen {
             out,
             colour,

@@ -8,9 +8,10 @@ use unicode_width::UnicodeWidthStr;
 use super::block::ScrollbackBlock;
 use super::driver::ScreenDriver;
 use super::hooks_panel::HooksPanel;
+use super::overlay::OverlayLayer;
 use super::pager::Pager;
 use crate::exit;
-use crate::presentation::card_store::{self, CardContent, no_card_text};
+use crate::presentation::card_store;
 use crate::presentation::humanize::format_line_count;
 use crate::presentation::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 
@@ -40,7 +41,9 @@ impl ScreenDriver<'_> {
     pub(crate) fn show_view(&mut self, view: FrontEndAction) -> anyhow::Result<()> {
         match view {
             FrontEndAction::Help => self.show_help(),
-            FrontEndAction::HooksPanel => self.panel = Some(HooksPanel::new(self.session.view().hooks())),
+            FrontEndAction::HooksPanel => {
+                self.app.overlays.open(OverlayLayer::HooksPanel, HooksPanel::new(self.session.clone()));
+            }
             FrontEndAction::HooksTrace => self.show_trace(),
             FrontEndAction::Stats => {
                 let lines = crate::presentation::session_stats::summary_rows(&self.app.stats);
@@ -49,12 +52,7 @@ impl ScreenDriver<'_> {
                 self.app.push_block(ScrollbackBlock::Lines(lines.into_iter().map(draw).collect()));
             }
             FrontEndAction::Copy => self.copy_answer()?,
-            FrontEndAction::Expand(back) => {
-                self.pager = Pager::open_card(&self.app, back);
-                if self.pager.is_none() {
-                    self.app.push_text(WARN, no_card_text(back));
-                }
-            }
+            FrontEndAction::Expand(back) => self.app.open_card(back),
             FrontEndAction::ShellMode => self.app.shell_mode = true,
             FrontEndAction::Quit => self.exit_code = Some(exit::OK),
         }
@@ -74,8 +72,7 @@ impl ScreenDriver<'_> {
             format!("{}\n{}\n", group.title, rows.join("\n"))
         };
         let text = groups.iter().map(text).collect::<Vec<_>>().join("\n");
-        self.app.cards.push("help", CardContent::Text(text), None);
-        self.pager = Pager::open_card(&self.app, 1);
+        self.app.open_text("help", text);
     }
 
     fn show_trace(&mut self) {
@@ -93,16 +90,13 @@ impl ScreenDriver<'_> {
             self.app.push_text(WARN, "there is no answer to copy yet");
             return Ok(());
         }
-        let answer = self.app.last_answer.clone();
-        let message = self.copy_text(&answer)?;
-        self.app.push_text(DIM, message);
-        Ok(())
+        self.copy_text(&self.app.last_answer.clone())
     }
 
-    /// Copies a text through the terminal (OSC 52), which works over ssh too, and returns a message about it.
+    /// Copies a text through the terminal (OSC 52), which works over ssh too, and says so.
     ///
     /// The text is sanitized, so that pasting it into another terminal is safe.
-    pub(crate) fn copy_text(&mut self, text: &str) -> anyhow::Result<String> {
+    pub(crate) fn copy_text(&mut self, text: &str) -> anyhow::Result<()> {
         use base64::Engine as _;
         /// The most that is copied, since terminals limit the size.
         const MAX_CLIPBOARD_BYTES: usize = 1 << 20;
@@ -111,7 +105,12 @@ impl ScreenDriver<'_> {
         let encoded = base64::engine::general_purpose::STANDARD.encode(kept);
         self.screen.write(&format!("\x1b]52;c;{encoded}\x07"))?;
         let what = if cut { "the last megabyte of it".to_owned() } else { format_line_count(kept.lines().count()) };
-        Ok(format!("copied {what}, if your terminal lets programs copy"))
+        let message = format!("copied {what}, if your terminal lets programs copy");
+        match self.app.overlays.get_mut::<Pager>() {
+            Some(pager) => pager.set_notice(message),
+            None => self.app.push_text(DIM, message),
+        }
+        Ok(())
     }
 
     /// Refreshes the names for completion.

@@ -1,25 +1,36 @@
 //! The picker for the earlier sessions of a project: before a session begins (`--resume`) and during one (`/resume`).
 
+use std::borrow::Cow;
+use std::time::Instant;
+
+use crossterm::event::KeyEvent;
+use hookwright_agent::session::SessionCommand;
 use hookwright_agent::transcript::SessionInfo;
 use hookwright_settings::ProcessEnv;
 
 use super::TerminalHandle;
-use super::picker::{Picker, PickerItem, PickerReaction};
-use super::rewrap::Rewrap;
+use super::app::{App, AppEffect};
+use super::menu::MenuItem;
+use super::overlay::{KeyOutcome, Overlay, OverlayPage};
+use super::picker::{Picker, PickerReaction};
 use super::screen::TerminalScreen;
 use super::terminal;
 use crate::presentation::humanize;
 use crate::presentation::styled_text::{BOLD, DIM, NOTE, PLAIN, StyledLine};
 
-pub(crate) const KEY_HINTS: &str = "enter go on with it  / search  ↑↓ choose  esc close";
+const KEY_HINTS: &str = "enter go on with it  / search  ↑↓ choose  esc close";
 
-impl PickerItem for SessionInfo {
-    fn search_text(&self) -> String {
+impl MenuItem for SessionInfo {
+    fn name(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self.first_prompt.as_deref().unwrap_or_default())
+    }
+
+    fn filter_text(&self) -> String {
         let words = [self.first_prompt.as_deref(), self.branch.as_deref(), Some(&self.id)];
         words.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    fn row(&self, columns: usize) -> StyledLine {
+    fn row(&self, columns: usize) -> Option<StyledLine> {
         let size = format!("{} messages, {}", self.messages, humanize::format_size(self.bytes));
         let wide = columns >= 70;
         let branch = self.branch.as_deref().filter(|_| wide).map(|branch| crate::output::truncate_columns(branch, 20));
@@ -37,7 +48,7 @@ impl PickerItem for SessionInfo {
             line.push(NOTE, &branch);
             line.push(DIM, &size);
         }
-        line
+        Some(line)
     }
 }
 
@@ -47,10 +58,27 @@ pub(crate) fn session_picker(mut sessions: Vec<SessionInfo>) -> Picker<SessionIn
     Picker::new("Sessions", sessions)
 }
 
+impl Overlay for Picker<SessionInfo> {
+    fn handle_key(&mut self, key: KeyEvent, _now: Instant, _app: &mut App) -> KeyOutcome {
+        match Picker::handle_key(self, key) {
+            PickerReaction::Open => KeyOutcome::TAKEN,
+            PickerReaction::Closed => KeyOutcome::CLOSED,
+            PickerReaction::Chosen => {
+                let chosen = self.menu.current().map(|session| SessionCommand::Resume(Some(session.id.clone())));
+                KeyOutcome::Closed(chosen.map(AppEffect::Command).into_iter().collect())
+            }
+        }
+    }
+
+    fn page(&mut self, _app: &App, columns: usize, rows: usize) -> Option<OverlayPage> {
+        Some(view(self, columns, rows).into())
+    }
+}
+
 /// Returns the page's lines in so many columns and rows.
-pub(crate) fn view(picker: &Picker<SessionInfo>, columns: usize, rows: usize) -> Vec<StyledLine> {
+fn view(picker: &Picker<SessionInfo>, columns: usize, rows: usize) -> Vec<StyledLine> {
     let mut details = Vec::new();
-    if let Some(session) = picker.current() {
+    if let Some(session) = picker.menu.current() {
         let prompt = crate::output::escape_invisible(session.first_prompt.as_deref().unwrap_or_default());
         details.extend(prompt.lines().take(6).map(|line| StyledLine::styled(BOLD, line)));
         let fact = |name: &str, text: String| {
@@ -82,11 +110,7 @@ async fn choose_with_keys(
     world: &ProcessEnv,
     hands: &mut TerminalHandle,
 ) -> anyhow::Result<Option<String>> {
-    let mut screen = TerminalScreen::new(
-        terminal::raw_stdout(),
-        world.var("NO_COLOR").is_none_or(str::is_empty),
-        Rewrap::detect(world),
-    );
+    let mut screen = TerminalScreen::open(world);
     let mut picker = session_picker(sessions);
     let chosen = loop {
         let (columns, rows) = terminal::size();
@@ -95,7 +119,7 @@ async fn choose_with_keys(
         match picker.handle_key(key) {
             PickerReaction::Open => {}
             PickerReaction::Closed => break None,
-            PickerReaction::Chosen => break picker.current().map(|session| session.id.clone()),
+            PickerReaction::Chosen => break picker.menu.current().map(|session| session.id.clone()),
         }
     };
     screen.finish()?;

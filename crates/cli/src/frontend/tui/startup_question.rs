@@ -9,10 +9,10 @@ use hookwright_settings::ProcessEnv;
 use super::TerminalHandle;
 use super::dialog_input::KEY_QUIET_PERIOD;
 use super::key_input::KeyInput;
-use super::rewrap::Rewrap;
+use super::menu::{Menu, MenuKeys};
 use super::screen::{ScreenFrame, TerminalScreen};
 use super::terminal;
-use crate::presentation::styled_text::{NOTE, PLAIN, StyledLine};
+use crate::presentation::styled_text::StyledLine;
 
 /// A question with its answers.
 pub(crate) struct StartupQuestion {
@@ -36,30 +36,26 @@ impl StartupQuestion {
     }
 
     async fn ask_with_keys(&self, world: &ProcessEnv, hands: &mut TerminalHandle) -> anyhow::Result<Option<usize>> {
-        let mut screen = TerminalScreen::new(
-            terminal::raw_stdout(),
-            world.var("NO_COLOR").is_none_or(str::is_empty),
-            Rewrap::detect(world),
-        );
-        let count = self.answers.len();
+        let mut screen = TerminalScreen::open(world);
         // A user who only presses Enter gets the answer that changes nothing.
-        let mut selected = self.cancel_answer;
+        let mut answers = Menu::new(MenuKeys::Digits, self.answers.clone()).with_selected(self.cancel_answer);
         let mut typed_at = None;
         let chosen = loop {
             screen.draw(
                 Vec::new(),
-                &ScreenFrame { lines: self.draw(selected), cursor: None, size: Some(terminal::size()) },
+                &ScreenFrame { lines: self.draw(&answers), cursor: None, size: Some(terminal::size()) },
             )?;
             let Some(key) = hands.next_key(&mut screen).await? else { continue };
             match key.code {
                 KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => break None,
                 KeyCode::Esc => break Some(self.cancel_answer),
-                KeyCode::Up => selected = (selected + count - 1) % count,
-                KeyCode::Down | KeyCode::Tab => selected = (selected + 1) % count,
+                KeyCode::Up | KeyCode::Down | KeyCode::Tab => {
+                    answers.handle_key(key);
+                }
                 KeyCode::Char(_) if key.modifiers.contains(KeyModifiers::ALT) => typed_at = Some(Instant::now()),
                 code => {
                     let amid_words = typed_at.is_some_and(|at: Instant| at.elapsed() < KEY_QUIET_PERIOD);
-                    if let Some(answer) = self.answer_for_key(code, selected)
+                    if let Some(answer) = self.answer_for_key(code, &answers)
                         && !amid_words
                         && is_lone_key(&mut hands.input).await
                     {
@@ -73,24 +69,21 @@ impl StartupQuestion {
         Ok(chosen)
     }
 
-    fn draw(&self, selected: usize) -> Vec<StyledLine> {
+    fn draw(&self, answers: &Menu<String>) -> Vec<StyledLine> {
         let (columns, _) = terminal::size();
         let mut lines: Vec<StyledLine> = self.lines.iter().flat_map(|line| line.wrap(columns)).collect();
-        for (at, text) in self.answers.iter().enumerate() {
-            let (mark, style) = if at == selected { ("› ", NOTE.bold()) } else { ("  ", PLAIN) };
-            lines.push(StyledLine::styled(style, format!("{mark}{}. {text}", at + 1)).clip(columns));
-        }
+        lines.extend(answers.rows(columns, usize::MAX));
         lines
     }
 
     /// Returns the answer that a key chooses.
-    fn answer_for_key(&self, code: KeyCode, selected: usize) -> Option<usize> {
+    ///
+    /// The selection stays where it is: a digit of a text that was typed ahead must not move it.
+    fn answer_for_key(&self, code: KeyCode, answers: &Menu<String>) -> Option<usize> {
         match code {
-            KeyCode::Enter => Some(selected),
+            KeyCode::Enter => Some(answers.selection().0),
             KeyCode::Char('n') => Some(self.cancel_answer),
-            KeyCode::Char(digit @ '1'..='9') => {
-                Some(digit as usize - '1' as usize).filter(|at| *at < self.answers.len())
-            }
+            KeyCode::Char(character) => answers.numbered_item(character),
             _ => None,
         }
     }

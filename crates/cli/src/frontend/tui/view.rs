@@ -8,7 +8,9 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::app::{App, StatusLine};
+use super::completion::Completion;
 use super::composer::Composer;
+use super::history_search::HistorySearch;
 use super::screen::ScreenFrame;
 use crate::presentation::humanize::{format_elapsed, format_tokens};
 use crate::presentation::session_messages::{EXIT_CONFIRM_TEXT, PLACEHOLDER};
@@ -17,15 +19,14 @@ use crate::presentation::styled_text::{ACCENT, BAD, BOLD, DIM, NOTE, PLAIN, Styl
 const SHELL_PLACEHOLDER: &str = "Type a shell command; Esc goes back to the agent";
 const REWIND_CONFIRM_TEXT: &str = "Press Esc again to go back to an earlier turn";
 const SPINNER_FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
-const MAX_SHOWN_SUGGESTIONS: usize = 8;
 
 /// Renders the live part in so many columns and rows.
 pub(crate) fn render(app: &App, columns: usize, rows: usize, now: Instant) -> ScreenFrame {
     let mut foot = Vec::new();
-    let cursor = match app.dialogs.front() {
+    let cursor = match app.question() {
         _ if app.is_leaving => None,
-        Some(question) => {
-            let (lines, cursor) = question.dialog.view(columns, rows.saturating_sub(2));
+        Some(dialog) => {
+            let (lines, cursor) = dialog.view(columns, rows.saturating_sub(2));
             foot.extend(lines);
             cursor
         }
@@ -57,7 +58,7 @@ fn activity_lines(app: &App, columns: usize, now: Instant) -> Vec<StyledLine> {
     if app.shows_hooks {
         lines.extend(app.log.live_lines(now).iter().map(|line| line.clip(columns)));
     }
-    if let Some(busy) = app.busy.as_ref().filter(|_| app.dialogs.is_empty()) {
+    if let Some(busy) = app.busy.as_ref().filter(|_| app.question().is_none()) {
         let time = now.saturating_duration_since(busy.since);
         let spinner = SPINNER_FRAMES[usize::try_from(time.as_millis() / 100).unwrap_or(0) % SPINNER_FRAMES.len()];
         let way_out = if app.is_leaving { "ctrl+c twice: at once" } else { "esc to cancel" };
@@ -80,9 +81,7 @@ fn activity_lines(app: &App, columns: usize, now: Instant) -> Vec<StyledLine> {
 fn push_composer_lines(app: &App, columns: usize, rows: usize, lines: &mut Vec<StyledLine>) -> (usize, usize) {
     let rule = StyledLine::styled(if app.status.mode == ApprovalMode::Yolo { BAD } else { DIM }, "─".repeat(columns));
     lines.push(rule.clone());
-    if let Some(search) = &app.search {
-        lines.push(StyledLine::styled(NOTE, "search: ").with_text(PLAIN, &search.text).clip(columns));
-    }
+    lines.extend(app.overlays.get::<HistorySearch>().map(|search| search.line().clip(columns)));
     let first = lines.len();
     let (sign, placeholder) =
         if app.shell_mode { (SHELL_PROMPT_SIGN, SHELL_PLACEHOLDER) } else { (PROMPT_SIGN, PLACEHOLDER) };
@@ -92,24 +91,7 @@ fn push_composer_lines(app: &App, columns: usize, rows: usize, lines: &mut Vec<S
         lines.push(StyledLine::styled(DIM, "  ctrl+o shows all of it, ctrl+x opens it in your editor").clip(columns));
     }
     lines.push(rule);
-    if let Some(completion) = &app.completion {
-        let from = completion.selected.saturating_sub(MAX_SHOWN_SUGGESTIONS - 1);
-        let width = completion.items.iter().map(|(item, _)| item.width()).max().unwrap_or(0).min(columns / 2);
-        for (at, (item, description)) in completion.items.iter().enumerate().skip(from).take(MAX_SHOWN_SUGGESTIONS) {
-            let style = if at == completion.selected { NOTE.bold() } else { PLAIN };
-            let mark = if at == completion.selected { "› " } else { "  " };
-            let gap = " ".repeat(width.saturating_sub(item.width()) + 2);
-            lines.push(
-                StyledLine::styled(style, format!("{mark}{item}"))
-                    .with_text(DIM, format!("{gap}{description}"))
-                    .clip(columns),
-            );
-        }
-        let below = completion.items.len().saturating_sub(from + MAX_SHOWN_SUGGESTIONS);
-        if below > 0 {
-            lines.push(StyledLine::styled(DIM, format!("  … {below} more: ↓, or type on")).clip(columns));
-        }
-    }
+    lines.extend(app.overlays.get::<Completion>().into_iter().flat_map(|completion| completion.lines(columns)));
     (first + row, column)
 }
 

@@ -118,6 +118,20 @@ fn two_interrupts_exit_and_one_only_clears() {
     assert!(app.handle_interrupt(now + Duration::from_secs(10)).is_empty());
 }
 
+#[test]
+fn suggestions_for_a_text_that_an_editor_replaced_are_dropped() {
+    let mut app = app();
+    app.names.commands = vec![("help".to_owned(), String::new())];
+    for code in [KeyCode::Enter, KeyCode::Tab, KeyCode::Down] {
+        app.composer.set("");
+        for char in "/he".chars() {
+            press(&mut app, KeyCode::Char(char));
+        }
+        app.apply_edited_text("");
+        assert!(press(&mut app, code).is_empty() && app.composer.is_empty(), "{code:?}");
+    }
+}
+
 fn question() -> AgentEvent {
     let request = hookwright_agent::ApprovalRequest {
         rule_offer_texts: Vec::new(),
@@ -191,6 +205,20 @@ fn a_question_right_after_a_prompt_is_answered_at_once() {
     assert!(shown(&mut app, 80).contains("Allow exactly this for this session"));
     press(&mut app, KeyCode::Char('n'));
     assert_eq!(app.tick(Instant::now() + Duration::from_secs(1)), answered(ApprovalReply::Deny(None)));
+}
+
+#[test]
+fn a_key_held_back_for_a_withdrawn_question_answers_no_other() {
+    let mut app = app();
+    let now = Instant::now();
+    let AgentEvent::Question(QuestionEvent::Asked(mut other)) = question() else { panic!("it is a question") };
+    other.id = QuestionId(8);
+    app.handle_event(question(), now);
+    app.handle_event(AgentEvent::Question(QuestionEvent::Asked(other)), now);
+    assert!(press(&mut app, KeyCode::Char('y')).is_empty(), "another key may follow");
+    app.handle_event(AgentEvent::Question(QuestionEvent::Closed(QuestionId(7))), now);
+    assert!(app.tick(now + Duration::from_secs(5)).is_empty());
+    assert!(app.question().is_some());
 }
 
 #[test]

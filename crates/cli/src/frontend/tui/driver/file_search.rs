@@ -52,7 +52,7 @@ impl ScreenDriver<'_> {
                 self.app.names.file_matches = Some((typed, found));
             }
         }
-        self.app.completion = completion::Completion::find(&self.app.composer, &self.app.names);
+        self.app.update_completion();
         self.request_files();
     }
 }

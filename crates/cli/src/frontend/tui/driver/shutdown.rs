@@ -43,8 +43,7 @@ impl ScreenDriver<'_> {
     pub(super) async fn end_session(&mut self) {
         let grace = self.session.view().services.hooks.session_end_grace();
         self.session.end(Shutdown::Now, self.end_reason);
-        (self.panel, self.pager, self.page) = (None, None, None);
-        self.app.dialogs.clear();
+        self.app.overlays.close_all();
         self.app.is_leaving = true;
         // The summary needs the session, which is gone when it is printed.
         let farewell = ExitSummary::for_session(&self.session.view());
