@@ -1,7 +1,8 @@
 //! The interface of a host dialect: it reads a native event into views of Hookwright's event types, and writes a
 //! verdict as the host's answer.
 //!
-//! The dialects themselves are in `claude_family.rs`, `gemini.rs`, `cursor.rs`, `antigravity.rs` and `opencode.rs`.
+//! The dialects themselves are in `claude_family.rs`, `gemini.rs`, `cursor.rs`, `antigravity.rs`,
+//! `opencode.rs` and `acp.rs`.
 
 use std::path::PathBuf;
 

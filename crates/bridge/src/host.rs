@@ -36,6 +36,8 @@ pub enum Host {
     Antigravity,
     /// opencode, through a generated plugin.
     Opencode,
+    /// Any agent in an editor, behind `hookwright acp guard`. It has no settings that call Hookwright.
+    Acp,
 }
 
 /// The unit of time-outs in a host's settings.
@@ -168,7 +170,7 @@ pub struct HostInfo {
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The host agents, in the order of the variants of [`Host`].
-pub const HOSTS: [HostInfo; 10] = [
+pub const HOSTS: [HostInfo; 11] = [
     HostInfo {
         host: Host::ClaudeCode,
         name: "claude-code",
@@ -339,12 +341,37 @@ pub const HOSTS: [HostInfo; 10] = [
         reads_settings_of: &[],
         events: events::OPENCODE_EVENTS,
     },
+    HostInfo {
+        host: Host::Acp,
+        name: "acp",
+        title: "the agent in the editor",
+        program: "",
+        npm_package: None,
+        known_version: "protocol version 1",
+        marker_vars: &[],
+        project_vars: &[],
+        version_vars: &[],
+        timeout_unit: TimeoutUnit::None,
+        timeout: Duration::from_secs(60),
+        on_timeout: TimeoutPolicy::FailsClosed,
+        fail_closed: FailClosedSupport::Always,
+        reads_settings_of: &[],
+        events: events::ACP_EVENTS,
+    },
 ];
 
 impl Host {
-    /// Returns all agents in the order of the table.
+    /// Returns all agents whose own settings can call Hookwright, in the order of the table.
     pub fn all() -> impl Iterator<Item = Host> {
-        HOSTS.iter().map(|row| row.host)
+        HOSTS.iter().map(|row| row.host).filter(|host| *host != Host::Acp)
+    }
+
+    /// Returns the agent that a text names, such as an agent's name in the Agent Client Protocol or a command line:
+    /// one of its words is the agent's program.
+    pub fn named_in(text: &str) -> Option<Host> {
+        let text = text.to_ascii_lowercase();
+        let words: Vec<&str> = text.split(|char: char| !char.is_ascii_alphanumeric()).collect();
+        Host::all().find(|host| host.info().program.split('-').next().is_some_and(|word| words.contains(&word)))
     }
 
     /// Returns the agent's row of the table.
@@ -373,7 +400,7 @@ impl Host {
             "agy" => "antigravity",
             other => other,
         };
-        HOSTS.iter().find(|row| row.name == other).map(|row| row.host)
+        Host::all().find(|host| host.name() == other)
     }
 
     /// Returns the agent's event with exactly that name.
@@ -518,6 +545,22 @@ mod tests {
         for host in Host::all() {
             let gates = host.events_for(EventKind::BeforeTool);
             assert!(gates.filter(|row| row.wired).any(|row| row.can(HookCapability::Deny)), "{host}");
+        }
+    }
+
+    #[test]
+    fn agents_are_recognised_by_the_names_that_they_have_in_editors() {
+        for (text, host) in [
+            ("@agentclientprotocol/claude-agent-acp", Some(Host::ClaudeCode)),
+            ("@zed-industries/codex-acp", Some(Host::Codex)),
+            ("gemini-cli", Some(Host::GeminiCli)),
+            ("npx -y @google/gemini-cli --acp", Some(Host::GeminiCli)),
+            ("OpenCode", Some(Host::Opencode)),
+            ("cursor-agent acp", Some(Host::Cursor)),
+            ("claudette", None),
+            ("", None),
+        ] {
+            assert_eq!(Host::named_in(text), host, "{text}");
         }
     }
 

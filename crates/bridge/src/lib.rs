@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod acp;
 mod antigravity;
 mod claude_family;
 pub mod coverage;
@@ -44,6 +45,7 @@ impl Host {
             Host::Cursor => &cursor::CursorDialect,
             Host::Antigravity => &antigravity::AntigravityDialect,
             Host::Opencode => &opencode::OpencodeDialect,
+            Host::Acp => &acp::AcpDialect,
         }
     }
 }

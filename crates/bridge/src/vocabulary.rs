@@ -358,6 +358,19 @@ const OPENCODE_TOOLS: &[ToolRow] = &[
     harmless("plan_enter plan_exit question todoread"),
 ];
 
+/// The requests of the Agent Client Protocol, and its kinds of calls, of which a permission request says one.
+const ACP_TOOLS: &[ToolRow] = &[
+    engine_tool("fs/read_text_file", "read_file", "path=file_path", ""),
+    engine_tool("fs/write_text_file", "write_file", "path=file_path content", ""),
+    engine_tool("terminal/create", "run_shell_command", "command cwd=dir_path", "env"),
+    engine_tool("execute", "run_shell_command", "command cwd=dir_path", "description"),
+    engine_tool("edit", "write_file", "path=file_path content", ""),
+    engine_tool("delete", "replace", "path=file_path old_string new_string", ""),
+    engine_tool("read", "read_file", "path=file_path", ""),
+    engine_tool("fetch", "web_fetch", "url prompt", ""),
+    harmless("think switch_mode"),
+];
+
 const fn vocabulary_of(host: Host) -> Vocabulary {
     let (tools, mcp, common) = match host {
         Host::ClaudeCode => (CLAUDE_CODE_TOOLS, McpStyle::Claude, ""),
@@ -370,6 +383,7 @@ const fn vocabulary_of(host: Host) -> Vocabulary {
         Host::GeminiCli => (GEMINI_CLI_TOOLS, McpStyle::Gemini, ""),
         Host::Antigravity => (ANTIGRAVITY_TOOLS, McpStyle::Claude, "Complexity Description toolAction toolSummary"),
         Host::Opencode => (OPENCODE_TOOLS, McpStyle::None, ""),
+        Host::Acp => (ACP_TOOLS, McpStyle::Claude, ""),
     };
     Vocabulary { tools, mcp, common_options: common }
 }

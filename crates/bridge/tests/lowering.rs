@@ -32,6 +32,7 @@ fn read_action(host: Host, event: &str, written: &HostResponse) -> HostAction {
         Host::Cursor => cursor(written),
         Host::Antigravity => antigravity(written),
         Host::Opencode => opencode(written),
+        Host::Acp => panic!("no agent reads this answer"),
     }
 }
 

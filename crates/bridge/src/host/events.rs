@@ -232,3 +232,15 @@ pub(super) const OPENCODE_EVENTS: &[HostEventInfo] = &[
     event("session.idle", AfterAgent, &[]),
     event("session.compacting", PreCompress, &[]),
 ];
+
+/// The messages of the Agent Client Protocol that are judged between an editor and an agent.
+pub(super) const ACP_EVENTS: &[HostEventInfo] = &[
+    event("session/prompt", BeforeAgent, &[Context, Deny, Stop]),
+    event("fs/read_text_file", BeforeTool, &[Deny, Ask, RewriteInput, Stop]),
+    event("fs/write_text_file", BeforeTool, &[Deny, Ask, RewriteInput, Stop]),
+    event("terminal/create", BeforeTool, &[Deny, Ask, RewriteInput, Confine, Stop]),
+    event("session/request_permission", BeforeTool, &[Deny, Ask, Approve, Stop]),
+    // A call that the agent has run without asking: hooks see it, and nothing can refuse it any more.
+    event("session/update", BeforeTool, &[]),
+    event("response", AfterTool, &[Deny]),
+];

@@ -35,7 +35,7 @@ pub fn disabling_settings(host: Host, world: &ProcessEnv, project: &Path) -> Vec
         Host::Copilot | Host::Qwen => (&[(&["disableAllHooks"], true)], &[]),
         Host::Droid => (&[(&["hooksDisabled"], true)], &[(&["allowManagedHooksOnly"], true)]),
         Host::GeminiCli => (&[(&["hooksConfig", "enabled"], false)], &[]),
-        Host::Cursor | Host::Grok | Host::Antigravity | Host::Opencode => return Vec::new(),
+        Host::Cursor | Host::Grok | Host::Antigravity | Host::Opencode | Host::Acp => return Vec::new(),
     };
     let machine = InstallTarget::candidates(host, InstallScope::Machine, world, project);
     let machine = machine.into_iter().map(|target| target.file);

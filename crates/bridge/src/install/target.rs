@@ -83,6 +83,7 @@ impl InstallTarget {
             Host::Grok => vec![target("hooks/hookwright.json", HookFileLayout::Groups)],
             Host::Antigravity => vec![target("hooks.json", HookFileLayout::Named)],
             Host::Opencode => vec![target("plugin/hookwright.js", HookFileLayout::Plugin)],
+            Host::Acp => Vec::new(),
         }
     }
 }
@@ -104,6 +105,7 @@ pub(super) fn settings_dir(host: Host, scope: InstallScope, world: &ProcessEnv, 
         Host::Opencode => {
             (".opencode", ".config/opencode", named("XDG_CONFIG_HOME").map(|config| config.join("opencode")))
         }
+        Host::Acp => ("", "", None),
     };
     match scope {
         InstallScope::Project => project.join(in_project),
@@ -125,7 +127,7 @@ fn machine_file(host: Host, world: &ProcessEnv) -> Option<(PathBuf, HookFileLayo
         Host::Droid => ("etc/factory", "Factory", ("settings.json", HookFileLayout::Groups)),
         // Hookwright reads the same file as its own system settings.
         Host::GeminiCli => return Some((ConfigPaths::new(world).system_settings, HookFileLayout::Groups)),
-        Host::Copilot | Host::Qwen | Host::Grok | Host::Antigravity | Host::Opencode => return None,
+        Host::Copilot | Host::Qwen | Host::Grok | Host::Antigravity | Host::Opencode | Host::Acp => return None,
     };
     let (name, layout) = layout;
     let root = world.var(MACHINE_ROOT_VARIABLE).map(PathBuf::from).filter(|root| root.is_absolute());

@@ -43,7 +43,7 @@ impl HostTrust {
 pub fn confirmation_hint(host: Host, scope: InstallScope) -> Option<&'static str> {
     match (host, scope) {
         // The administrator's entries need no trust of the user's.
-        (_, InstallScope::Machine) => None,
+        (_, InstallScope::Machine) | (Host::Acp, _) => None,
         (Host::Codex, InstallScope::User) => {
             Some("start codex and trust the entries in `/hooks`: until then it skips them silently")
         }
@@ -120,7 +120,7 @@ pub fn read_trust(target: &InstallTarget, wiring: &HostWiring, world: &ProcessEn
         }
         // Droid and opencode were seen to run the user's entries in a fresh home; opencode knows no trust at all.
         (Host::Droid, InstallScope::User) | (Host::Opencode, _) => HostTrust::NotAsked,
-        (Host::Cursor | Host::Droid | Host::Antigravity, _) => HostTrust::Unknown,
+        (Host::Cursor | Host::Droid | Host::Antigravity | Host::Acp, _) => HostTrust::Unknown,
     }
 }
 

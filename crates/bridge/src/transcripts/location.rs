@@ -47,7 +47,7 @@ pub fn transcript_location(agent: Host, world: &ProcessEnv) -> Option<Transcript
             database = file.zip(data.as_ref()).map(|(file, data)| data.join(file));
             data.into_iter().collect()
         }
-        Host::Cursor | Host::Droid | Host::Grok | Host::Antigravity => return None,
+        Host::Cursor | Host::Droid | Host::Grok | Host::Antigravity | Host::Acp => return None,
     };
     Some(TranscriptLocation { agent, directories, database })
 }
@@ -84,7 +84,7 @@ pub(super) fn classify_file(agent: Host, path: &Path) -> Option<TranscriptFileKi
         Host::Opencode => {
             (name.ends_with(".json") && folder(2) == Some("part")).then_some(TranscriptFileKind::Document)
         }
-        Host::Cursor | Host::Droid | Host::Grok | Host::Antigravity => None,
+        Host::Cursor | Host::Droid | Host::Grok | Host::Antigravity | Host::Acp => None,
     }
 }
 
