@@ -7,6 +7,7 @@ use crate::delegate::Delegation;
 use crate::diff::FileDiff;
 use crate::filter::FileFilter;
 use crate::http::{HttpAccess, HttpPolicy};
+use crate::open_files::OpenFiles;
 use crate::shell::BackgroundJobs;
 use crate::workspace::Workspace;
 use hookwright_process::ProcessGroups;
@@ -44,6 +45,8 @@ pub struct ToolContext {
     pub search: Option<Arc<dyn WebSearch>>,
     /// The runner of sub-agents.
     pub delegation: Option<Arc<dyn Delegation>>,
+    /// The files of the user's editor, whose unsaved text counts.
+    pub open_files: Option<Arc<dyn OpenFiles>>,
     /// The file that `save_memory` adds to.
     pub memory_file: Option<PathBuf>,
     /// The change that the user has approved; the call makes exactly this change or none.
@@ -69,6 +72,7 @@ impl ToolContext {
             console: None,
             search: None,
             delegation: None,
+            open_files: None,
             memory_file: None,
             approved_diff: None,
             confinement_words: Arc::default(),

@@ -1,8 +1,9 @@
 //! Reads and writes single files for tools: adds the size limit, and converts errors to messages for the model.
 //! `hookwright-disk` does the safe I/O. Paths are real ones that the workspace has already checked.
 
-use crate::encoding::{self, DecodedText};
+use crate::encoding::{self, DecodedText, Fidelity, LineEnding};
 use crate::failure::{ToolErrorKind, ToolFailure};
+use crate::open_files::OpenFiles;
 use crate::workspace::Workspace;
 use hookwright_disk::{FilePrivacy, ReadError, SymlinkPolicy};
 use std::borrow::Cow;
@@ -76,12 +77,24 @@ fn read_failure(path: &Path, error: &ReadError) -> ToolFailure {
     }
 }
 
-/// Reads and decodes the file at `path`; `None` if there is none.
-pub(crate) fn read_text_if_exists(path: &Path) -> Result<Option<DecodedText>, ToolFailure> {
+/// Reads and decodes the file at `path`, with the text that the user's editor has of it; `None` if there is none.
+pub(crate) fn read_text_if_exists(
+    path: &Path,
+    editor: Option<&dyn OpenFiles>,
+) -> Result<Option<DecodedText>, ToolFailure> {
     match read(path) {
-        Ok(bytes) => Ok(Some(encoding::decode(&bytes))),
+        Ok(bytes) => Ok(Some(with_open_text(encoding::decode(&bytes), path, editor))),
         Err(failure) if failure.kind == ToolErrorKind::FileNotFound => Ok(None),
         Err(failure) => Err(failure),
+    }
+}
+
+/// Replaces a file's text by the one that the user's editor has of it, with the file's line endings.
+pub(crate) fn with_open_text(on_disk: DecodedText, path: &Path, editor: Option<&dyn OpenFiles>) -> DecodedText {
+    let open = editor.filter(|_| on_disk.fidelity == Fidelity::Exact).and_then(|editor| editor.read(path));
+    match open {
+        Some(text) => DecodedText { text: LineEnding::detect(&on_disk.text).apply(&text), ..on_disk },
+        None => on_disk,
     }
 }
 

@@ -18,6 +18,7 @@ mod filter;
 mod http;
 pub mod mcp;
 mod media;
+mod open_files;
 mod result;
 mod schema;
 mod shell;
@@ -41,12 +42,13 @@ pub use hookwright_process::{
 };
 pub use http::{HttpAccess, HttpPolicy, PrivateAddresses};
 pub use media::{MAX_MEDIA_BYTES, has_image_extension, image_type};
+pub use open_files::OpenFiles;
 pub use result::{
     CommandEnd, ResultContent, ResultPart, SearchMatch, ShellCommandRun, SkippedFile, Todo, TodoStatus, ToolDisplay,
     ToolResult,
 };
 pub use schema::validate as validate_arguments;
-pub use shell::{BackgroundJob, BackgroundJobs};
+pub use shell::{BackgroundJob, BackgroundJobs, find_program};
 pub use tool::{BoxFuture, Declaration, Tool, ToolKind};
 pub use toolbox::{ToolSource, Toolbox};
 pub use toolset::{RegisterError, ToolNameFilter, ToolSet};

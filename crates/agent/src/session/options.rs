@@ -10,7 +10,7 @@ use hookwright_settings::{
     ApprovalMode, ExtensionChoice, LoadOptions, LoadPurpose, LoadedConfig, ModelConnection, ProcessEnv, TrustOverride,
     load,
 };
-use hookwright_tools::{ConsoleHost, WorkspaceError};
+use hookwright_tools::{ConsoleHost, OpenFiles, WorkspaceError};
 
 use super::guard_readiness;
 use crate::policy::PolicyError;
@@ -30,6 +30,8 @@ pub struct SessionOptions {
     pub mcp_servers: Option<Vec<String>>,
     /// MCP servers that the front end brings, by name, as in the settings.
     pub extra_mcp_servers: serde_json::Map<String, serde_json::Value>,
+    /// The files of the user's editor, if the front end is one.
+    pub open_files: Option<Arc<dyn OpenFiles>>,
     /// Whether hooks run.
     pub hooks: HookUse,
     /// The policy for a settings file that cannot be parsed.

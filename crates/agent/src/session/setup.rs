@@ -361,6 +361,7 @@ fn tool_context(options: &SessionOptions, loaded: &LoadedConfig) -> Result<ToolC
     let mut context = ToolContext::new(workspace.with_forbidden_files(keys));
     context.filter = file_filter(loaded);
     context.environment = loaded.tool_environment().into();
+    context.open_files.clone_from(&options.open_files);
     context.memory_file = Some(loaded.paths.user_dir.join("GEMINI.md"));
     context.shell = shell_settings(&loaded.settings.tools.shell);
     context.console = options.consoles.clone().map(|shown_by| CallConsole { host: shown_by, call_id: String::new() });

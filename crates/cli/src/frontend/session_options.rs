@@ -25,6 +25,7 @@ pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction, world: &Pr
         },
         mcp_servers: (!args.allowed_mcp_server_names.is_empty()).then(|| args.allowed_mcp_server_names.clone()),
         extra_mcp_servers: serde_json::Map::new(),
+        open_files: None,
         broken_settings: if args.ignore_broken_settings {
             BrokenSettingsPolicy::Continue
         } else {

@@ -4,6 +4,7 @@ use crate::encoding;
 use crate::failure::{ToolErrorKind, ToolFailure};
 use crate::file_io;
 use crate::media::{FileType, MAX_MEDIA_BYTES};
+use crate::open_files::OpenFiles;
 use crate::result::ResultPart;
 use base64::Engine as _;
 use std::path::Path;
@@ -47,7 +48,11 @@ impl TextContent {
     }
 }
 
-pub(super) fn load(path: &Path, window: LineWindow) -> Result<FileContent, ToolFailure> {
+pub(super) fn load(
+    path: &Path,
+    window: LineWindow,
+    editor: Option<&dyn OpenFiles>,
+) -> Result<FileContent, ToolFailure> {
     let bytes = file_io::read(path)?;
     match FileType::detect(path, &bytes) {
         FileType::Media(media) if bytes.len() as u64 > MAX_MEDIA_BYTES => Err(ToolFailure::new(
@@ -70,7 +75,10 @@ pub(super) fn load(path: &Path, window: LineWindow) -> Result<FileContent, ToolF
             ToolErrorKind::FileTooLarge,
             format!("SVG files larger than 1MB are not shown: {}", path.display()),
         )),
-        FileType::Svg | FileType::Text => Ok(FileContent::Text(select_lines(&encoding::decode(&bytes).text, window))),
+        FileType::Svg | FileType::Text => {
+            let text = file_io::with_open_text(encoding::decode(&bytes), path, editor).text;
+            Ok(FileContent::Text(select_lines(&text, window)))
+        }
     }
 }
 

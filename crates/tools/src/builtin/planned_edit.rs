@@ -26,8 +26,8 @@ pub(super) struct PlannedEdit {
 
 impl PlannedEdit {
     /// Plans to replace the file's text, keeping its encoding and line endings.
-    pub(super) fn overwrite(path: PathBuf, content: &str) -> Result<Self, ToolFailure> {
-        let existing = file_io::read_text_if_exists(&path)?;
+    pub(super) fn overwrite(path: PathBuf, content: &str, ctx: &ToolContext) -> Result<Self, ToolFailure> {
+        let existing = file_io::read_text_if_exists(&path, ctx.open_files.as_deref())?;
         let ending = existing.as_ref().map_or(LineEnding::Lf, |existing| LineEnding::detect(&existing.text));
         let after = ending.apply(content);
         let encoding = existing.as_ref().map_or(Encoding::Utf8, |existing| existing.encoding);
@@ -53,11 +53,26 @@ impl PlannedEdit {
         Err(ToolFailure::new(ToolErrorKind::EditPreparationFailure, words).hint("Read it again before you change it."))
     }
 
+    /// Writes the file, through the user's editor if it offers that: it may have unsaved changes. A new file is written
+    /// on disk, with the directories that it needs.
+    fn write(&self, ctx: &ToolContext) -> Result<(), ToolFailure> {
+        let editor = ctx.open_files.as_ref().filter(|_| self.before.is_some());
+        match editor.and_then(|editor| editor.write(&self.path, &self.after)) {
+            Some(written) => written.map_err(|why| {
+                let words = format!("the editor did not write {}: {why}", self.path.display());
+                ToolFailure::new(ToolErrorKind::FileWriteFailure, words)
+            }),
+            None => {
+                let write = if self.before.is_some() { file_io::rewrite } else { file_io::write_atomically };
+                write(&self.path, &self.encoding.encode(&self.after))
+            }
+        }
+    }
+
     /// Writes the file. The result for the model begins with `headline`; if the file existed, the changed lines follow.
     pub(super) fn apply(self, headline: String, ctx: &ToolContext) -> Result<ToolResult, ToolFailure> {
         self.check_matches_approved(ctx)?;
-        let write = if self.before.is_some() { file_io::rewrite } else { file_io::write_atomically };
-        write(&self.path, &self.encoding.encode(&self.after))?;
+        self.write(ctx)?;
         let diff = self.into_diff(&ctx.workspace);
         let snippet =
             if diff.is_new_file() { String::new() } else { diff.snippet(SNIPPET_CONTEXT_LINES, MAX_SNIPPET_LINES) };

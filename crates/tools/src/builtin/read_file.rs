@@ -97,7 +97,7 @@ impl BuiltinTool for ReadFile {
                 ));
             }
             let name = ctx.workspace.shorten(&path);
-            Ok(match file_content::load(&path, window)? {
+            Ok(match file_content::load(&path, window, ctx.open_files.as_deref())? {
                 FileContent::Text(text) => text_result(&text, &name),
                 FileContent::Media { part, family } => ToolResult::new(
                     ResultContent::Parts(vec![part]),

@@ -173,7 +173,7 @@ fn read_one_file(
     ctx: &ToolContext,
 ) -> Result<ResultPart, String> {
     let loaded = file_io::resolve_found(path, judged, &ctx.workspace)
-        .and_then(|real| file_content::load(&real, LineWindow::default()));
+        .and_then(|real| file_content::load(&real, LineWindow::default(), ctx.open_files.as_deref()));
     match loaded.map_err(|failure| failure.message)? {
         FileContent::Text(text) => {
             let notice = if text.is_complete() {

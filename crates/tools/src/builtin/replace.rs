@@ -111,7 +111,7 @@ impl BuiltinTool for Replace {
 /// Returns the planned change and the number of replacements.
 fn plan_edit(args: &ReplaceArgs, ctx: &ToolContext) -> Result<(PlannedEdit, usize), ToolFailure> {
     let path = ctx.workspace.resolve(&args.file_path)?;
-    let existing = file_io::read_text_if_exists(&path)?;
+    let existing = file_io::read_text_if_exists(&path, ctx.open_files.as_deref())?;
     match (existing, args.old_string.is_empty()) {
         (None, true) => {
             let after = args.new_string.clone();

@@ -80,7 +80,7 @@ fn plan_edit(fact: &str, ctx: &ToolContext) -> Result<(PlannedEdit, String), Too
     })?;
     // Users who keep their settings in a repository often link the memory file; the link stays.
     let path = ctx.workspace.real_path(&path).unwrap_or(path);
-    let existing = file_io::read_text_if_exists(&path)?;
+    let existing = file_io::read_text_if_exists(&path, None)?;
     if existing.as_ref().is_some_and(|existing| existing.fidelity == Fidelity::Lossy) {
         return Err(ToolFailure::new(
             ToolErrorKind::MemoryToolExecutionError,

@@ -74,5 +74,5 @@ fn plan_edit(args: &WriteFileArgs, ctx: &ToolContext) -> Result<PlannedEdit, Too
             format!("Target is a directory, not a file: {}", path.display()),
         ));
     }
-    PlannedEdit::overwrite(path, &args.content)
+    PlannedEdit::overwrite(path, &args.content, ctx)
 }

@@ -212,6 +212,17 @@ pub(crate) fn is_program(file: &Path) -> bool {
     file.is_file()
 }
 
+/// Returns the file of a command, as a shell would find it.
+pub fn find_program(command: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
+    if command.contains(std::path::is_separator) {
+        return Some(cwd.join(command)).filter(|file| file.is_file());
+    }
+    let path = path.unwrap_or(OsStr::new(DEFAULT_PATH));
+    let name = format!("{command}{}", std::env::consts::EXE_SUFFIX);
+    let places = std::env::split_paths(path);
+    places.flat_map(|place| [cwd.join(&place).join(command), cwd.join(place).join(&name)]).find(|file| is_program(file))
+}
+
 impl ShellCommand {
     /// Returns the id of the process, which leads its group.
     pub(crate) fn pid(&self) -> u32 {

@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::future::Future;
 use std::io;
-use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -124,7 +123,8 @@ fn spawn_server(
     let own = env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value)));
     let all: Vec<(&OsStr, &OsStr)> = given.chain(own).collect();
     let path = all.iter().rev().find(|(name, _)| *name == "PATH").map(|(_, value)| *value);
-    let program = find_program(command, path, &cwd).ok_or_else(|| failed("there is no such program".to_owned()))?;
+    let program =
+        crate::shell::find_program(command, path, &cwd).ok_or_else(|| failed("there is no such program".to_owned()))?;
     let args: Vec<OsString> = args.iter().map(OsString::from).collect();
     let on_stderr =
         Box::new(move |piece: &[u8]| stderr_tail.lock().unwrap_or_else(PoisonError::into_inner).push(piece));
@@ -137,19 +137,6 @@ fn spawn_server(
         env: &mut all.into_iter(),
     };
     PipedProcess::spawn(&mut program, on_stderr, &access.groups).map_err(|error| failed(error.to_string()))
-}
-
-/// Returns the file of a command, as a shell would find it.
-fn find_program(command: &str, path: Option<&OsStr>, cwd: &Path) -> Option<PathBuf> {
-    if command.contains(std::path::is_separator) {
-        return Some(cwd.join(command)).filter(|file| file.is_file());
-    }
-    let path = path.unwrap_or(OsStr::new(crate::shell::DEFAULT_PATH));
-    let name = format!("{command}{}", std::env::consts::EXE_SUFFIX);
-    let places = std::env::split_paths(path);
-    places
-        .flat_map(|place| [cwd.join(&place).join(command), cwd.join(place).join(&name)])
-        .find(|file| crate::shell::is_program(file))
 }
 
 /// Waits until the process ends or the connection is stopped; then ends its process group.
