@@ -21,17 +21,32 @@ struct Editor {
     /// What the agent asked, as titles.
     questions: Vec<String>,
     updates: Vec<Value>,
+    /// The text of open files, by path.
+    buffers: std::collections::BTreeMap<String, String>,
 }
 
 impl Editor {
     fn start(sandbox: &Sandbox, args: &[&str]) -> Editor {
+        Editor::start_with(sandbox, args, &json!({}))
+    }
+
+    fn start_with(sandbox: &Sandbox, args: &[&str], capabilities: &Value) -> Editor {
         let mut command = sandbox.command(&[&["acp"], args].concat());
         let mut child = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
         let input = TimedWriter::new(child.stdin.take().unwrap());
         let lines = Box::new(lines_in_time(child.stdout.take().unwrap()));
-        let mut editor =
-            Editor { child, input, lines, last_id: 0, choices: Vec::new(), questions: Vec::new(), updates: Vec::new() };
-        let capabilities = editor.request("initialize", &json!({"protocolVersion": 1, "clientCapabilities": {}}));
+        let mut editor = Editor {
+            child,
+            input,
+            lines,
+            last_id: 0,
+            choices: Vec::new(),
+            questions: Vec::new(),
+            updates: Vec::new(),
+            buffers: Default::default(),
+        };
+        let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
+        let capabilities = editor.request("initialize", &params);
         assert_eq!(capabilities["protocolVersion"], 1);
         assert_eq!(capabilities["agentCapabilities"]["loadSession"], true);
         editor
@@ -90,6 +105,21 @@ impl Editor {
                     json!({"outcome": "selected", "optionId": option["optionId"]})
                 };
                 self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": {"outcome": outcome}}));
+            }
+            Some("fs/read_text_file" | "fs/write_text_file") => {
+                let params = &message["params"];
+                let buffer = self.buffers.get_mut(params["path"].as_str().unwrap());
+                let answer = match (buffer, params.get("content")) {
+                    (None, _) => json!({"error": {"code": -32002, "message": "no such buffer"}}),
+                    (Some(buffer), Some(content)) => {
+                        *buffer = content.as_str().unwrap().to_owned();
+                        json!({"result": {}})
+                    }
+                    (Some(buffer), None) => json!({"result": {"content": buffer}}),
+                };
+                let mut message = json!({"jsonrpc": "2.0", "id": message["id"]});
+                message.as_object_mut().unwrap().extend(answer.as_object().unwrap().clone());
+                self.send(&message);
             }
             _ => panic!("{message}"),
         }
@@ -294,5 +324,57 @@ fn an_embedded_file_is_text_and_attaches_nothing() {
     editor.request("session/prompt", &json!({"sessionId": session, "prompt": blocks}));
     let seen = sandbox.read("seen");
     assert!(seen.contains("unsaved words") && seen.contains("look") && !seen.contains("hunter2"), "{seen}");
+    editor.close();
+}
+
+#[test]
+fn tools_see_unsaved_text_and_write_through_the_editor() {
+    let sandbox = sandbox();
+    sandbox.write("a.txt", "one\r\ntwo\r\n");
+    let replay = ReplayBuilder::new()
+        .calls("read_file", json!({"file_path": "a.txt"}))
+        .calls("replace", json!({"file_path": "a.txt", "old_string": "unsaved", "new_string": "changed"}))
+        .calls("write_file", json!({"file_path": "new.txt", "content": "new\n"}))
+        .says("All done.");
+    let replay = sandbox.replay(&replay);
+    let mut editor = Editor::start_with(
+        &sandbox,
+        &["--fake-responses", &replay, "--approval-mode=yolo"],
+        &json!({
+            "fs": {"readTextFile": true, "writeTextFile": true},
+        }),
+    );
+    let session = editor.new_session(&sandbox.project());
+    let path = sandbox.project().join("a.txt").to_str().unwrap().to_owned();
+    editor.buffers.insert(path.clone(), "one\nunsaved\n".to_owned());
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    let calls = editor.calls();
+    assert!(calls.iter().all(|(status, _)| status == "completed"), "{calls:?}");
+    assert!(calls[0].1.contains("unsaved"), "{calls:?}");
+    assert_eq!(editor.buffers[&path], "one\r\nchanged\r\n");
+    assert_eq!((sandbox.read("a.txt"), sandbox.read("new.txt")), ("one\r\ntwo\r\n".to_owned(), "new\n".to_owned()));
+    editor.close();
+}
+
+#[test]
+fn an_editor_that_refuses_a_write_is_an_error_for_the_model() {
+    let sandbox = sandbox();
+    sandbox.write("a.txt", "one\n");
+    let replay =
+        ReplayBuilder::new().calls("write_file", json!({"file_path": "a.txt", "content": "two\n"})).says("Done.");
+    let replay = sandbox.replay(&replay);
+    let mut editor = Editor::start_with(
+        &sandbox,
+        &["--fake-responses", &replay, "--approval-mode=yolo"],
+        &json!({
+            "fs": {"readTextFile": true, "writeTextFile": true},
+        }),
+    );
+    let session = editor.new_session(&sandbox.project());
+    // A file that the editor does not know: it is read on disk, and not written.
+    assert_eq!(editor.prompt(&session, "go"), "end_turn");
+    let calls = editor.calls();
+    assert!(calls[0].0 == "failed" && calls[0].1.contains("the editor did not write"), "{calls:?}");
+    assert_eq!(sandbox.read("a.txt"), "one\n");
     editor.close();
 }

@@ -1,8 +1,10 @@
 //! The agent in an editor: the Agent Client Protocol on stdin and stdout.
 //!
-//! A connection has several sessions, each in its own directory. `session.rs` runs one, `updates.rs` translates its
-//! events, `questions.rs` its questions, `prompt.rs` the editor's prompts.
+//! A connection has several sessions, each in its own directory. `session.rs` runs one, `event_pump.rs` passes its events
+//! on, `updates.rs` translates them, `questions.rs` its questions, `prompt.rs` the editor's prompts.
 
+mod editor_files;
+mod event_pump;
 mod prompt;
 mod questions;
 mod session;
@@ -17,12 +19,12 @@ use std::time::Duration;
 use agent_client_protocol::schema::ProtocolVersion;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AgentCapabilities, CancelNotification, CloseSessionRequest, CloseSessionResponse, Implementation,
-    InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest,
-    LoadSessionResponse, McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse, PromptCapabilities,
-    PromptRequest, ResumeSessionRequest, ResumeSessionResponse, SessionAdditionalDirectoriesCapabilities,
-    SessionCapabilities, SessionCloseCapabilities, SessionId, SessionInfo, SessionListCapabilities,
-    SessionResumeCapabilities, SetSessionModeRequest, SetSessionModeResponse,
+    AgentCapabilities, CancelNotification, CloseSessionRequest, CloseSessionResponse, FileSystemCapabilities,
+    Implementation, InitializeRequest, InitializeResponse, ListSessionsRequest, ListSessionsResponse,
+    LoadSessionRequest, LoadSessionResponse, McpCapabilities, McpServer, NewSessionRequest, NewSessionResponse,
+    PromptCapabilities, PromptRequest, ResumeSessionRequest, ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities, SessionId, SessionInfo,
+    SessionListCapabilities, SessionResumeCapabilities, SetSessionModeRequest, SetSessionModeResponse,
 };
 use agent_client_protocol::{Agent, Client, Error, on_receive_notification, on_receive_request};
 use hookwright_agent::session::SessionOpening;
@@ -30,6 +32,7 @@ use hookwright_agent::{Interaction, transcript};
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::{Map, Value, json};
 
+use self::editor_files::EditorFiles;
 use self::session::{AcpSession, HistoryReplay};
 use crate::args::SessionArgs;
 use crate::frontend::session_options;
@@ -70,17 +73,24 @@ async fn serve(args: &SessionArgs, process_env: &ProcessEnv) -> anyhow::Result<u
     Ok(code)
 }
 
+/// What the editor offers.
+#[derive(Clone, Default)]
+struct EditorCapabilities {
+    shows_notices: bool,
+    files: FileSystemCapabilities,
+}
+
 /// The agent's side of the connection to an editor.
 struct AcpAgent {
     args: SessionArgs,
     process_env: ProcessEnv,
     sessions: Mutex<HashMap<SessionId, Arc<AcpSession>>>,
-    shows_notices: Mutex<bool>,
+    editor: Mutex<EditorCapabilities>,
 }
 
 impl AcpAgent {
     fn new(args: SessionArgs, process_env: ProcessEnv) -> Self {
-        AcpAgent { args, process_env, sessions: Mutex::default(), shows_notices: Mutex::default() }
+        AcpAgent { args, process_env, sessions: Mutex::default(), editor: Mutex::default() }
     }
 
     /// Handles the editor's requests until it closes the connection.
@@ -184,8 +194,10 @@ impl AcpAgent {
 
     fn initialize(&self, request: &InitializeRequest) -> InitializeResponse {
         let session = request.client_capabilities.session.as_ref();
-        *self.shows_notices.lock().unwrap_or_else(PoisonError::into_inner) =
-            session.is_some_and(|session| session.notices.is_some());
+        *self.editor.lock().unwrap_or_else(PoisonError::into_inner) = EditorCapabilities {
+            shows_notices: session.is_some_and(|session| session.notices.is_some()),
+            files: request.client_capabilities.fs.clone(),
+        };
         let sessions = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .resume(SessionResumeCapabilities::new())
@@ -208,12 +220,8 @@ impl AcpAgent {
         connection: ConnectionTo<Client>,
     ) -> Result<NewSessionResponse, Error> {
         let id = SessionId::new(uuid::Uuid::new_v4().to_string());
-        let place = SessionPlace {
-            cwd: request.cwd,
-            directories: request.additional_directories,
-            servers: request.mcp_servers,
-        };
-        let session = self.open_session(id.clone(), place, None, HistoryReplay::Omit, connection)?;
+        let place = SessionPlace::new(request.cwd, request.additional_directories, request.mcp_servers);
+        let session = self.open_session(id.clone(), place, None, connection)?;
         Ok(NewSessionResponse::new(id).modes(session.modes()))
     }
 
@@ -222,13 +230,8 @@ impl AcpAgent {
         request: LoadSessionRequest,
         connection: ConnectionTo<Client>,
     ) -> Result<LoadSessionResponse, Error> {
-        let place = SessionPlace {
-            cwd: request.cwd,
-            directories: request.additional_directories,
-            servers: request.mcp_servers,
-        };
-        let earlier = Some(request.session_id.0.to_string());
-        let session = self.open_session(request.session_id, place, earlier, HistoryReplay::Send, connection)?;
+        let place = SessionPlace::new(request.cwd, request.additional_directories, request.mcp_servers);
+        let session = self.open_session(request.session_id, place, Some(HistoryReplay::Send), connection)?;
         Ok(LoadSessionResponse::new().modes(session.modes()))
     }
 
@@ -237,23 +240,17 @@ impl AcpAgent {
         request: ResumeSessionRequest,
         connection: ConnectionTo<Client>,
     ) -> Result<ResumeSessionResponse, Error> {
-        let place = SessionPlace {
-            cwd: request.cwd,
-            directories: request.additional_directories,
-            servers: request.mcp_servers,
-        };
-        let earlier = Some(request.session_id.0.to_string());
-        let session = self.open_session(request.session_id, place, earlier, HistoryReplay::Omit, connection)?;
+        let place = SessionPlace::new(request.cwd, request.additional_directories, request.mcp_servers);
+        let session = self.open_session(request.session_id, place, Some(HistoryReplay::Omit), connection)?;
         Ok(ResumeSessionResponse::new().modes(session.modes()))
     }
 
-    /// Opens a session, or goes on with an earlier one.
+    /// Opens a new session; with a replay, goes on with an earlier one.
     fn open_session(
         &self,
         id: SessionId,
         place: SessionPlace,
-        earlier: Option<String>,
-        replay: HistoryReplay,
+        replay: Option<HistoryReplay>,
         connection: ConnectionTo<Client>,
     ) -> Result<Arc<AcpSession>, Error> {
         let refused = |why: String| Error::invalid_params().data(json!(why));
@@ -269,12 +266,17 @@ impl AcpAgent {
         options.include_directories.extend(place.directories);
         options.extra_mcp_servers =
             place.servers.iter().map(server_entry).collect::<Result<_, _>>().map_err(refused)?;
-        match earlier {
-            Some(earlier) => options.resume = Some(earlier),
-            None => options.session_id = Some(id.0.to_string()),
+        let own_id = Some(id.0.to_string());
+        match replay {
+            Some(_) => options.resume = own_id,
+            None => options.session_id = own_id,
+        }
+        let EditorCapabilities { shows_notices, files } =
+            self.editor.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if files.read_text_file || files.write_text_file {
+            options.open_files = Some(Arc::new(EditorFiles::new(connection.clone(), id.clone(), files)));
         }
         let opening = SessionOpening::new(options, process_env).map_err(Error::into_internal_error)?;
-        let shows_notices = *self.shows_notices.lock().unwrap_or_else(PoisonError::into_inner);
         let session = AcpSession::open(id.clone(), connection, self.args.clone(), shows_notices, opening, replay)?;
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner).insert(id, session.clone());
         Ok(session)
@@ -320,6 +322,12 @@ struct SessionPlace {
     cwd: PathBuf,
     directories: Vec<PathBuf>,
     servers: Vec<McpServer>,
+}
+
+impl SessionPlace {
+    fn new(cwd: PathBuf, directories: Vec<PathBuf>, servers: Vec<McpServer>) -> SessionPlace {
+        SessionPlace { cwd, directories, servers }
+    }
 }
 
 /// Returns an MCP server of the editor as an entry of the settings.

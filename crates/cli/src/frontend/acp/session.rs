@@ -1,13 +1,10 @@
-//! A session of an editor: it is opened (its user may have to decide something first), takes one prompt at a time, and
-//! its events become updates.
+//! A session of an editor: it is opened (its user may have to decide something first), and takes one prompt at a time.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agent_client_protocol::v1::schema::{
-    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CurrentModeUpdate, NoticeSeverity, PromptRequest,
-    PromptResponse, RequestPermissionOutcome, RequestPermissionRequest, SessionId, SessionMode, SessionModeState,
-    SessionNotification, SessionUpdate, StopReason, UnstructuredCommandInput,
+    NoticeSeverity, PromptRequest, PromptResponse, RequestPermissionOutcome, RequestPermissionRequest, SessionId,
+    SessionMode, SessionModeState, SessionNotification, SessionUpdate, StopReason,
 };
 use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
@@ -15,14 +12,12 @@ use hookwright_agent::session::{
     FrontEndAction, InputLine, NO_HOOKS, OpeningQuestion, OpeningStep, SessionCommand, SessionHandle, SessionOpening,
     Shutdown, panel_text,
 };
-use hookwright_agent::{
-    AgentEvent, Answer, ApprovalMode, EndReason, EventStream, Question, QuestionEvent, QuestionId, SessionEvent,
-    TurnEnd, TurnEndSeverity, TurnEvent,
-};
-use tokio::task::{AbortHandle, JoinHandle};
+use hookwright_agent::{ApprovalMode, EndReason, TurnEnd, TurnEndSeverity};
+use tokio::task::JoinHandle;
 
+use super::event_pump::EventPump;
 use super::prompt::{PromptText, prompt_text};
-use super::questions::{opening_question, permission_question};
+use super::questions::opening_question;
 use super::updates::{UpdateTranslator, chunk, history_updates};
 use crate::args::SessionArgs;
 use crate::frontend::prompt_images::ImageFolder;
@@ -36,7 +31,7 @@ pub(super) struct AcpSession {
     connection: ConnectionTo<Client>,
     args: SessionArgs,
     shows_notices: bool,
-    replay: HistoryReplay,
+    replay: Option<HistoryReplay>,
     state: Mutex<SessionState>,
     prompt: Mutex<Option<PendingPrompt>>,
 }
@@ -66,7 +61,7 @@ struct PendingPrompt {
 
 /// What a prompt waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PromptState {
+pub(super) enum PromptState {
     /// The session begins with it when its earlier work is done.
     Queued,
     /// Its turn is running.
@@ -103,7 +98,7 @@ impl AcpSession {
         args: SessionArgs,
         shows_notices: bool,
         mut opening: SessionOpening,
-        replay: HistoryReplay,
+        replay: Option<HistoryReplay>,
     ) -> Result<Arc<Self>, Error> {
         let question = opening.next_question().map_err(Error::into_internal_error)?;
         let session = Arc::new(AcpSession {
@@ -120,6 +115,10 @@ impl AcpSession {
             None => session.start(opening)?,
         }
         Ok(session)
+    }
+
+    pub(super) fn id(&self) -> &SessionId {
+        &self.id
     }
 
     fn set_state(&self, state: SessionState) {
@@ -144,7 +143,7 @@ impl AcpSession {
         })?;
         let view = prepared.view();
         crate::log::add_secrets(&view.loaded);
-        if self.replay == HistoryReplay::Send {
+        if self.replay == Some(HistoryReplay::Send) {
             for update in history_updates(resumed_history::items_of(&prepared.history())) {
                 self.send_update(update);
             }
@@ -153,25 +152,19 @@ impl AcpSession {
         let (telemetry, problems) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &facts);
         drop(view);
         let (handle, events, ended) = prepared.start();
-        let pump = EventPump {
-            session: self.clone(),
-            handle: handle.clone(),
-            telemetry,
-            translator: UpdateTranslator::new(self.shows_notices),
-            questions: HashMap::new(),
-        };
+        let pump = EventPump::new(self.clone(), handle.clone(), telemetry, self.shows_notices);
         problems.iter().for_each(|problem| self.send_notice(NoticeSeverity::Warning, problem));
         let events = tokio::spawn(pump.run(events));
         self.set_state(SessionState::Running(RunningSession { handle, ended, events }));
         Ok(())
     }
 
-    fn send_update(&self, update: SessionUpdate) {
+    pub(super) fn send_update(&self, update: SessionUpdate) {
         // Without a connection there is no editor, and the session is about to end.
         let _ = self.connection.send_notification(SessionNotification::new(self.id.clone(), update));
     }
 
-    fn send_notice(&self, severity: NoticeSeverity, text: &str) {
+    pub(super) fn send_notice(&self, severity: NoticeSeverity, text: &str) {
         let translator = UpdateTranslator::new(self.shows_notices);
         translator.notice(severity, text, "").into_iter().for_each(|update| self.send_update(update));
     }
@@ -321,7 +314,10 @@ impl AcpSession {
     }
 
     /// Asks the editor's user, and returns the outcome; none if the editor is gone or does not ask.
-    async fn request_permission(&self, request: RequestPermissionRequest) -> Option<RequestPermissionOutcome> {
+    pub(super) async fn request_permission(
+        &self,
+        request: RequestPermissionRequest,
+    ) -> Option<RequestPermissionOutcome> {
         match self.connection.send_request(request).block_task().await {
             Ok(response) => Some(response.outcome),
             Err(error) => {
@@ -347,21 +343,21 @@ impl AcpSession {
     }
 
     /// Notes that the session has begun with the prompt.
-    fn mark_started(&self) {
+    pub(super) fn mark_started(&self) {
         let mut prompt = self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pending) = prompt.as_mut().filter(|pending| pending.state == PromptState::Queued) {
             pending.state = PromptState::Started;
         }
     }
 
-    fn note_end(&self, end: &TurnEnd) {
+    pub(super) fn note_end(&self, end: &TurnEnd) {
         if let Some(pending) = &mut *self.prompt.lock().unwrap_or_else(PoisonError::into_inner) {
             pending.end = Some(end.clone());
         }
     }
 
     /// Responds to the prompt if it is in this state.
-    fn finish_prompt(&self, state: PromptState) {
+    pub(super) fn finish_prompt(&self, state: PromptState) {
         let mut prompt = self.prompt.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(pending) = prompt.take_if(|pending| pending.state == state) {
             drop(prompt);
@@ -370,7 +366,7 @@ impl AcpSession {
     }
 
     /// Responds to the prompt as cancelled, whether the session has begun with it or not.
-    fn abandon_prompt(&self) {
+    pub(super) fn abandon_prompt(&self) {
         let pending = self.prompt.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(pending) = pending {
             let _ = pending.responder.respond(PromptResponse::new(StopReason::Cancelled));
@@ -422,97 +418,5 @@ fn mode_description(mode: ApprovalMode) -> &'static str {
         ApprovalMode::AutoEdit => "Edits run unasked too",
         ApprovalMode::Yolo => "Every call runs unasked, unless a hook or a policy objects",
         ApprovalMode::Plan => "Only calls that read run",
-    }
-}
-
-/// Passes a session's events on to the editor.
-struct EventPump {
-    session: Arc<AcpSession>,
-    handle: SessionHandle,
-    telemetry: TelemetryRecorder,
-    translator: UpdateTranslator,
-    /// The open questions with the tasks that ask them.
-    questions: HashMap<QuestionId, AbortHandle>,
-}
-
-impl EventPump {
-    async fn run(mut self, mut events: EventStream) {
-        self.send_commands();
-        while let Some(event) = events.recv().await {
-            self.telemetry.record(&event);
-            for update in self.translator.updates(&event) {
-                self.session.send_update(update);
-            }
-            self.handle_event(event);
-        }
-        self.session.abandon_prompt();
-        for problem in self.telemetry.shutdown() {
-            tracing::warn!("{problem}");
-        }
-    }
-
-    fn handle_event(&mut self, event: AgentEvent) {
-        match event {
-            AgentEvent::Session(SessionEvent::InputStarted(_)) => self.session.mark_started(),
-            AgentEvent::Turn(TurnEvent::Finished(end)) => self.session.note_end(&end),
-            AgentEvent::Session(SessionEvent::Idle { .. }) => self.session.finish_prompt(PromptState::Started),
-            AgentEvent::Session(SessionEvent::Synced) => self.session.finish_prompt(PromptState::Command),
-            AgentEvent::Session(SessionEvent::PromptsReturned(_) | SessionEvent::LoggedOut) => {
-                self.session.abandon_prompt()
-            }
-            AgentEvent::Question(QuestionEvent::Asked(question)) => self.ask(question),
-            AgentEvent::Question(QuestionEvent::Closed(id)) => {
-                if let Some(asking) = self.questions.remove(&id) {
-                    // Dropping the request takes the question back in the editor.
-                    asking.abort();
-                }
-            }
-            AgentEvent::Session(SessionEvent::ModeChanged(mode)) => {
-                self.session.send_update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str())));
-            }
-            AgentEvent::Session(SessionEvent::ConfigurationChanged) => {
-                crate::log::add_secrets(&self.handle.view().loaded);
-                self.send_commands();
-            }
-            _ => {}
-        }
-    }
-
-    /// Sends the slash commands that the editor offers.
-    fn send_commands(&self) {
-        let view = self.handle.view();
-        let rows = view.help().into_iter().flat_map(|group| group.rows);
-        let command = |(usage, about): (String, String)| {
-            let usage = usage.trim_start_matches('/');
-            let (name, hint) = usage.split_once(' ').unwrap_or((usage, ""));
-            let input = (!hint.is_empty())
-                .then(|| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint.to_owned())));
-            AvailableCommand::new(name.to_owned(), about).input(input)
-        };
-        let belongs_to_editor = |command: &AvailableCommand| match view.parse_line(&format!("/{}", command.name)) {
-            InputLine::FrontEnd(action) => matches!(action, FrontEndAction::Help | FrontEndAction::HooksPanel),
-            InputLine::Command(SessionCommand::Theme(_) | SessionCommand::Vim | SessionCommand::Auth) => false,
-            _ => true,
-        };
-        let mut commands: Vec<AvailableCommand> = rows.map(command).filter(belongs_to_editor).collect();
-        commands.dedup_by(|one, other| one.name == other.name);
-        self.session.send_update(SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands)));
-    }
-
-    fn ask(&mut self, Question { id, subject }: Question) {
-        let Some(asked) = permission_question(&self.session.id, id.0, &subject) else {
-            self.session.send_notice(
-                NoticeSeverity::Warning,
-                "this command asks for typed text, which an editor can't give; run it in a terminal",
-            );
-            return self.handle.send(SessionCommand::Answer { id, answer: Answer::Dismissed });
-        };
-        let (session, handle) = (self.session.clone(), self.handle.clone());
-        let asking = tokio::spawn(async move {
-            let outcome = session.request_permission(asked.request.clone()).await;
-            let answer = outcome.as_ref().and_then(|outcome| asked.answer(outcome)).unwrap_or(Answer::Dismissed);
-            handle.send(SessionCommand::Answer { id, answer });
-        });
-        self.questions.insert(id, asking.abort_handle());
     }
 }
