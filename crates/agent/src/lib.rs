@@ -65,3 +65,4 @@ pub use question::{
 pub use request_budget::RequestBudget;
 pub use services::{HookEventForwarder, Interaction, Services};
 pub use subagent::SubAgentRegistry;
+pub use translate::hook_context;

@@ -245,7 +245,7 @@ fn starts_with_marker_name(text: &str) -> bool {
 }
 
 /// Marks a hook's text for the model and escapes it, so that it cannot close its own marker.
-pub(crate) fn hook_context(text: &str) -> String {
+pub fn hook_context(text: &str) -> String {
     let escaped = text.replace('<', "&lt;").replace('>', "&gt;");
     format!("<hook_context>{escaped}</hook_context>")
 }

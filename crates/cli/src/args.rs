@@ -22,7 +22,7 @@ pub(crate) mod typo_guard;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-pub(crate) use acp::AcpArgs;
+pub(crate) use acp::{AcpArgs, AcpCommand};
 pub(crate) use agents::{AgentCoverageArgs, AgentInstallArgs, AgentTraceArgs, AgentsArgs, AgentsCommand};
 pub(crate) use bridge::{BridgeArgs, parse_host};
 pub(crate) use checkpoints::{CheckpointRestoreArgs, CheckpointsCommand, RestoreTargetArg};
@@ -171,9 +171,10 @@ pub(crate) enum CliCommand {
     /// List and check sub-agents: agents that the main agent delegates tasks to.
     #[command(alias = "subagent")]
     Subagents(ProjectCommand<SubagentsCommand>),
-    /// Serve an editor: the agent over the Agent Client Protocol, on stdin and stdout.
+    /// Serve an editor: the agent over the Agent Client Protocol, on stdin and stdout; or guard another agent there.
     #[command(
-        after_help = "An editor starts this command and shows the session: prompts, answers, tool calls with their diffs, and the\nquestions of the agent. Hooks, guards and policies work as in a terminal. docs/editors.md has a settings\nsnippet for each editor.\n\nExample, in Zed's settings:\n  \"agent_servers\": {\"Hookwright\": {\"type\": \"custom\", \"command\": \"hookwright\", \"args\": [\"acp\"]}}"
+        args_conflicts_with_subcommands = true,
+        after_help = "An editor starts this command and shows the session: prompts, answers, tool calls with their diffs, and the\nquestions of the agent. Hooks, guards and policies work as in a terminal. docs/editors.md has a settings\nsnippet for each editor.\n\n`hookwright acp guard -- AGENT` has hooks judge another agent of the editor.\n\nExample, in Zed's settings:\n  \"agent_servers\": {\"Hookwright\": {\"type\": \"custom\", \"command\": \"hookwright\", \"args\": [\"acp\"]}}"
     )]
     Acp(AcpArgs),
     /// Make other coding agents run your hooks: list, install, uninstall, explain and check.

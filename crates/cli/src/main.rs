@@ -124,7 +124,10 @@ fn run_command(cli: args::Cli, world: ProcessEnv) -> anyhow::Result<u8> {
         Some(args::CliCommand::Skills(skills)) => skills::run(skills, &world),
         Some(args::CliCommand::Subagents(subagents)) => subagents::run(&subagents, &world),
         Some(args::CliCommand::Agents(agents)) => agents::run(&agents, &world),
-        Some(args::CliCommand::Acp(args)) => acp::run(&args.into(), &world),
+        Some(args::CliCommand::Acp(args)) => match &args.command {
+            Some(args::AcpCommand::Guard { words }) => acp::guard::run(words, &world),
+            None => acp::run(&(&args).into(), &world),
+        },
         Some(args::CliCommand::Setup(setup)) => agents::setup::run(&setup, &world),
         Some(args::CliCommand::ServeDemoMcp) => demo::serve_mcp(),
         Some(args::CliCommand::Demo { which, keep }) => demo::run(which, keep, &world),

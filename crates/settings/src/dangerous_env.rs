@@ -254,7 +254,7 @@ const DANGEROUS_SUFFIXES: &[&str] = &[
 const DANGEROUS_PARTS: &[&str] = &["_ENDPOINT_URL_", "TELEMETRY"];
 
 /// Whether a variable decides which program runs, how it runs, or which server it talks to.
-pub(crate) fn is_dangerous_variable(name: &str) -> bool {
+pub fn is_dangerous_variable(name: &str) -> bool {
     // Some programs read both cases, and Windows ignores case.
     let name = name.to_ascii_uppercase();
     DANGEROUS_NAMES.contains(&name.as_str())

@@ -38,6 +38,7 @@ pub use connections::{
     ConnectionOrigin, ConnectionsError, ModelConnection, ModelService, connections_from_env, forget_connections,
     save_connection, saved_connections,
 };
+pub use dangerous_env::is_dangerous_variable;
 pub use extensions::{
     Extension, ExtensionChoice, ExtensionOrigin, ExtensionOwner, ExtensionSetting, OriginKind, ValueScope,
     forget_extension, read_extension_values, switch_extension, write_extension_values, wrong_with_extension_name,

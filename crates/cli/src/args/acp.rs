@@ -1,8 +1,9 @@
 //! The options of `hookwright acp` as typed.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::{ApprovalModeArg, SessionArgs};
 
@@ -24,10 +25,26 @@ pub(crate) struct AcpArgs {
     /// Answer from this file of recorded answers instead of a model.
     #[arg(long, value_name = "FILE")]
     fake_responses: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Option<AcpCommand>,
 }
 
-impl From<AcpArgs> for SessionArgs {
-    fn from(args: AcpArgs) -> Self {
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum AcpCommand {
+    /// Stand between an editor and any agent of the Agent Client Protocol, and have hooks judge what passes.
+    #[command(
+        after_help = "Hooks judge prompts (BeforeAgent), and the agent's requests for files, terminals and permission (BeforeTool,\nAfterTool). Everything else passes byte for byte. A guard that cannot run refuses. Calls that an agent runs\nwithout asking the editor cannot be refused here; that is said in the editor.\n\nExit code: the agent's if it ends first (128 and the signal's number if a signal ended it), 0 if the editor does;\n1 if the connection fails, 126 not executable, 127 not found.\n\nExamples:\n  hookwright acp guard -- claude-agent-acp\n  hookwright acp guard -- gemini --acp\n  hookwright acp guard -- npx -y @agentclientprotocol/claude-agent-acp\n\nIn Zed's settings:\n  \"agent_servers\": {\"Claude, guarded\": {\"type\": \"custom\", \"command\": \"hookwright\",\n    \"args\": [\"acp\", \"guard\", \"--\", \"claude-agent-acp\"]}}"
+    )]
+    Guard {
+        /// The command that starts the agent, and its arguments.
+        #[arg(required = true, last = true, value_name = "AGENT COMMAND")]
+        words: Vec<OsString>,
+    },
+}
+
+impl From<&AcpArgs> for SessionArgs {
+    fn from(args: &AcpArgs) -> Self {
+        let args = args.clone();
         SessionArgs {
             model: args.model,
             approval_mode: args.approval_mode,

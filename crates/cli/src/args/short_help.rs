@@ -19,6 +19,7 @@ Guard other agents:
   setup        connect all agents, add guards, try whether they hold; --undo takes it back
   agents       connect Claude Code, Codex and eight more: list, install, doctor, explain, trace
   bridge       answer an event of another agent; its settings call this
+  acp guard    stand between an editor and an agent: `hookwright acp guard -- claude-agent-acp`
 
 Write hooks:
   hooks        new, add, list, show, validate, fire, test, trust, remove, migrate

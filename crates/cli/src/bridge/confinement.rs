@@ -159,6 +159,26 @@ fn unwrap_command(confiner: &CommandConfiner, text: &str) -> Option<String> {
     (wrap_command(&words, &command).ok()? == text).then_some(command)
 }
 
+/// Returns the words and the original of a command that [`wrap_command`] wrote, for an agent that starts programs
+/// without a shell. The original goes into the variable that is returned last.
+pub(crate) fn split_confined_command(text: &str) -> Option<(Vec<String>, String, &'static str)> {
+    let (original, rest) = read_quoted(text.strip_prefix(COMMAND_VARIABLE)?.strip_prefix('=')?)?;
+    let mut rest = rest.strip_prefix(' ')?;
+    let mut words = Vec::new();
+    while !rest.is_empty() {
+        let (word, behind) = match read_quoted(rest) {
+            Some((word, behind)) => (word, behind),
+            None => {
+                let end = rest.find(' ').unwrap_or(rest.len());
+                (rest[..end].to_owned(), &rest[end..])
+            }
+        };
+        words.push(word);
+        rest = behind.strip_prefix(' ').unwrap_or(behind);
+    }
+    Some((words, original, COMMAND_VARIABLE))
+}
+
 /// Reads a text in single quotes, and returns what follows.
 fn read_quoted(text: &str) -> Option<(String, &str)> {
     let mut rest = text.strip_prefix('\'')?;
@@ -200,6 +220,10 @@ mod tests {
         for command in ["npm test", "echo 'it''s'\nls \"$X\"", "", "a\\'b", "HOOKWRIGHT_COMMAND='x' y"] {
             let wrapped = wrap_command(&words, command).unwrap();
             assert_eq!(unwrap_command(&confiner, &wrapped).as_deref(), Some(command), "{wrapped}");
+            let (parts, original, variable) = split_confined_command(&wrapped).unwrap();
+            assert_eq!((original.as_str(), variable), (command, COMMAND_VARIABLE));
+            assert_eq!(parts[0], "/opt/it's here/hookwright");
+            assert_eq!((&parts[3], &parts[4]), (&plan.to_str().unwrap().to_owned(), &"--command-from".to_owned()));
             // Another program, another plan, and words before or behind it are not ours.
             for other in [
                 wrapped.replace("/opt/", "/tmp/"),

@@ -49,7 +49,7 @@ fn borrowing_host(host: Host, payload: &Map<String, Value>, world: &ProcessEnv) 
 }
 
 /// Whether the agent's own settings have an entry for that event and every subject, as `agents install` writes it.
-fn has_entry(host: Host, kind: EventKind, project: &Path, world: &ProcessEnv) -> bool {
+pub(super) fn has_entry(host: Host, kind: EventKind, project: &Path, world: &ProcessEnv) -> bool {
     let scopes = [InstallScope::User, InstallScope::Project, InstallScope::Machine];
     let targets = scopes.map(|scope| InstallTarget::candidates(host, scope, world, project));
     targets.into_iter().flatten().any(|target| has_current_entry(&target, kind, world) && is_effective(&target, world))

@@ -10,6 +10,7 @@ mod confinement;
 mod delegation;
 mod evaluation;
 mod project_root;
+mod proxied_event;
 pub(crate) mod record;
 mod stdin;
 mod trial;
@@ -27,12 +28,16 @@ use hookwright_settings::ProcessEnv;
 
 use crate::args::BridgeArgs;
 use crate::{exit, output, runtime};
+pub(crate) use confinement::split_confined_command;
+pub(crate) use proxied_event::{ProxiedAgent, ProxiedEvent, judge};
 use record::BridgeRecord;
 use trial::TrialMode;
 
 /// One call of the bridge.
 pub(crate) struct BridgeRequest<'a> {
     pub(crate) host: Host,
+    /// The name of the agent on record.
+    agent_name: &'a str,
     /// The event that the agent's entry is for, if the entry names one.
     pub(crate) entry_event: Option<&'a str>,
     pub(crate) world: &'a ProcessEnv,
@@ -137,6 +142,7 @@ fn answer_event(
     };
     let call = BridgeRequest {
         host: args.agent,
+        agent_name: args.agent.name(),
         entry_event: args.event.as_deref(),
         world,
         started,
@@ -169,9 +175,16 @@ fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, s
     // The disk may be what the evaluation waits for, so the line is written on a thread too.
     let keep = move || {
         let world = ProcessEnv::from_process();
-        let (host, entry_event, host_timeout) = (args.agent, args.event.as_deref(), args.deadline);
-        let progress = &progress;
-        let call = BridgeRequest { host, entry_event, world: &world, started, host_timeout, progress, trial: None };
+        let call = BridgeRequest {
+            host: args.agent,
+            agent_name: args.agent.name(),
+            entry_event: args.event.as_deref(),
+            world: &world,
+            started,
+            host_timeout: args.deadline,
+            progress: &progress,
+            trial: None,
+        };
         record::write(&call, BridgeReply { response: written, record: BridgeRecord::new(Ruling::Deny, words) });
         drop(kept);
     };

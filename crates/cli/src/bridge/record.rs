@@ -143,7 +143,7 @@ impl BridgeRecord {
     /// Returns the lines, with what the agent was told.
     fn into_lines(mut self, call: &BridgeRequest<'_>, reply: &HostOutcome) -> Vec<EntryWithContent> {
         let common = &mut self.common;
-        common.agent = call.host.name().to_owned();
+        common.agent = call.agent_name.to_owned();
         common.told = Some(HostAnswer { verdict: self.ruling.as_str().to_owned(), exit: reply.exit_code });
         common.lost = reply.losses.clone();
         common.ms = millis(call.started.elapsed());

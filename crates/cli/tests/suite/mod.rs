@@ -1,5 +1,7 @@
 #[cfg(unix)]
 mod acp;
+#[cfg(unix)]
+mod acp_guard;
 mod agent;
 mod agent_pages;
 #[cfg(unix)]

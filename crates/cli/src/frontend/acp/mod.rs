@@ -1,10 +1,12 @@
 //! The agent in an editor: the Agent Client Protocol on stdin and stdout.
 //!
 //! A connection has several sessions, each in its own directory. `session.rs` runs one, `event_pump.rs` passes its events
-//! on, `updates.rs` translates them, `questions.rs` its questions, `prompt.rs` the editor's prompts.
+//! on, `updates.rs` translates them, `questions.rs` its questions, `prompt.rs` the editor's prompts. `guard/` is another
+//! command: it stands between an editor and any agent.
 
 mod editor_files;
 mod event_pump;
+pub(crate) mod guard;
 mod prompt;
 mod questions;
 mod session;

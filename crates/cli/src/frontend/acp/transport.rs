@@ -8,29 +8,46 @@ use futures_util::{sink, stream};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 /// The largest message that is read. A prompt may hold images, in base64.
-const MAX_MESSAGE_BYTES: u64 = 64 << 20;
+pub(super) const MAX_MESSAGE_BYTES: u64 = 64 << 20;
 /// Messages that wait to be written before their sender waits.
 const MAX_UNWRITTEN_MESSAGES: usize = 256;
 
 /// Returns the transport on stdin and stdout, and a receiver that ends when everything is written.
 pub(super) fn open() -> io::Result<(impl ConnectTo<Agent> + 'static, Receiver<()>)> {
-    let (message_sender, messages) = channel(MAX_UNWRITTEN_MESSAGES);
-    let (done, written) = channel(1);
-    spawn_thread("acp-out", move || {
-        // The reader is gone; the session ends when stdin does.
-        let _ = write_lines(messages);
-        drop(done);
-    })?;
-    let (line_sender, lines) = channel(1);
-    spawn_thread("acp-in", move || read_lines(&line_sender))?;
-    let outgoing = sink::unfold(message_sender, async |sender: Sender<String>, message: String| {
-        sender.send(message).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+    let EditorLines { incoming, outgoing, written } = EditorLines::open()?;
+    let outgoing = sink::unfold(outgoing, async |sender: Sender<Vec<u8>>, message: String| {
+        let line = (message + "\n").into_bytes();
+        sender.send(line).await.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         Ok(sender)
     });
-    let incoming = stream::unfold(lines, async |mut lines: Receiver<io::Result<String>>| {
-        lines.recv().await.map(|line| (line, lines))
+    let incoming = stream::unfold(incoming, async |mut lines: Receiver<io::Result<Vec<u8>>>| {
+        let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+        lines.recv().await.map(|line| (line.and_then(|line| String::from_utf8(line).map_err(invalid)), lines))
     });
     Ok((Lines::new(outgoing, incoming), written))
+}
+
+/// The lines of stdin and stdout, with their line endings.
+pub(super) struct EditorLines {
+    pub(super) incoming: Receiver<io::Result<Vec<u8>>>,
+    pub(super) outgoing: Sender<Vec<u8>>,
+    /// Ends when everything is written, or the editor does not read any more.
+    pub(super) written: Receiver<()>,
+}
+
+impl EditorLines {
+    pub(super) fn open() -> io::Result<EditorLines> {
+        let (outgoing, messages) = channel(MAX_UNWRITTEN_MESSAGES);
+        let (done, written) = channel(1);
+        spawn_thread("acp-out", move || {
+            // The reader is gone; the session ends when stdin does.
+            let _ = write_lines(messages);
+            drop(done);
+        })?;
+        let (line_sender, incoming) = channel(1);
+        spawn_thread("acp-in", move || read_lines(&line_sender))?;
+        Ok(EditorLines { incoming, outgoing, written })
+    }
 }
 
 fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
@@ -38,17 +55,16 @@ fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<
 }
 
 #[expect(clippy::disallowed_methods, reason = "the protocol goes to a program, byte for byte")]
-fn write_lines(mut messages: Receiver<String>) -> io::Result<()> {
+fn write_lines(mut messages: Receiver<Vec<u8>>) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     while let Some(message) = messages.blocking_recv() {
-        stdout.write_all(message.as_bytes())?;
-        stdout.write_all(b"\n")?;
+        stdout.write_all(&message)?;
         stdout.flush()?;
     }
     Ok(())
 }
 
-fn read_lines(lines: &Sender<io::Result<String>>) {
+fn read_lines(lines: &Sender<io::Result<Vec<u8>>>) {
     let mut stdin = io::stdin().lock();
     loop {
         let line = read_line(&mut stdin);
@@ -64,18 +80,20 @@ fn read_lines(lines: &Sender<io::Result<String>>) {
     }
 }
 
-/// Reads a line without its line ending; none at the end of the input.
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+/// Reads a line with its line ending; none at the end of the input.
+fn read_line(input: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let read = input.by_ref().take(MAX_MESSAGE_BYTES).read_until(b'\n', &mut line)?;
     if read as u64 == MAX_MESSAGE_BYTES && line.last() != Some(&b'\n') {
-        let error = format!("a message is longer than {} MiB", MAX_MESSAGE_BYTES >> 20);
-        return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+        return Err(message_too_long());
     }
-    if read == 0 {
-        return Ok(None);
-    }
-    String::from_utf8(line).map(Some).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    Ok((read > 0).then_some(line))
+}
+
+/// Returns the error of a message that exceeds [`MAX_MESSAGE_BYTES`].
+pub(super) fn message_too_long() -> io::Error {
+    let error = format!("a message is longer than {} MiB", MAX_MESSAGE_BYTES >> 20);
+    io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
 #[cfg(test)]
@@ -85,10 +103,9 @@ mod tests {
     #[test]
     fn lines_end_with_the_input() {
         let mut input = &b"one\ntwo"[..];
-        assert_eq!(read_line(&mut input).unwrap().as_deref(), Some("one\n"));
-        assert_eq!(read_line(&mut input).unwrap().as_deref(), Some("two"));
+        assert_eq!(read_line(&mut input).unwrap().as_deref(), Some(&b"one\n"[..]));
+        assert_eq!(read_line(&mut input).unwrap().as_deref(), Some(&b"two"[..]));
         assert_eq!(read_line(&mut input).unwrap(), None);
-        assert!(read_line(&mut &b"\xff\n"[..]).is_err());
     }
 
     #[test]
