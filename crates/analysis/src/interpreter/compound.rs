@@ -77,6 +77,10 @@ impl Interpreter<'_> {
                 if self.exhaustive && !self.defined.iter().any(|(known, _)| Rc::ptr_eq(known, body)) {
                     self.defined.push((Rc::clone(body), state.clone()));
                 }
+                if name.contains('/') {
+                    // A shell that is kept for later commands would run it in a program's place.
+                    self.unsure_all(format!("{name} is a path, and a function of that name stands for a program"));
+                }
                 state.define(name, Function::Defined(Rc::clone(body)));
                 Outcome::success(state)
             }

@@ -201,6 +201,7 @@ fn what_cannot_be_told_is_said() {
         ("patch -p1 < a.txt", "r:a.txt ?rwd"),
         ("source a.txt", "r:a.txt ?crwdn"),
         ("alias ls=rm; ls src/x", "?crwdn"),
+        ("function /bin/ls { :; }", "?crwdn"),
         ("'unfinished", "?crwdn"),
         ("TAR_OPTIONS=x tar tf a.tar", "r:a.tar ?crwdn"),
     ]);
