@@ -143,6 +143,13 @@ pub(super) fn close_descriptors_on_exec() -> io::Result<()> {
     check(unsafe { libc::syscall(libc::SYS_close_range, 3, c_int::MAX, libc::CLOSE_RANGE_CLOEXEC) })
 }
 
+/// Returns the first two numbers of the kernel's version.
+pub(super) fn version() -> Option<(u32, u32)> {
+    let name = rustix::system::uname();
+    let mut numbers = name.release().to_str().ok()?.split(|char: char| !char.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
 /// Returns whether a thread besides the calling one runs in this process.
 pub(super) fn has_other_threads() -> bool {
     std::fs::read_dir("/proc/self/task").map_or(true, |threads| threads.count() != 1)

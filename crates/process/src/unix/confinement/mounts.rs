@@ -78,6 +78,7 @@ pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
     })?;
     SetupStep::Processes.run(|| {
         mount("proc", "/proc", "proc", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?;
+        limit_process_numbers(plan);
         let proc = open_tree(CWD, "/proc", OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
         add_mount_attributes(proc.as_fd(), READ_ONLY_ATTRIBUTES)
     })?;
@@ -85,6 +86,20 @@ pub(super) fn set_up(plan: &ConfinementPlan) -> Result<(), SetupError> {
         hide(&plan.hidden)?;
         plan.ignore_files.iter().try_for_each(|file| ignore_placeholders(file, &plan.placeholder_files))
     })
+}
+
+/// Bounds how many processes a storm can start until the supervisor counts them, also where no limit holds for root.
+///
+/// Before Linux 6.14 the setting is that of the whole machine, which must not change.
+fn limit_process_numbers(plan: &ConfinementPlan) {
+    /// The kernel gives the numbers below this one only once.
+    const RESERVED_NUMBERS: u32 = 300;
+    let Some(limit) = plan.limits.max_processes else { return };
+    if super::kernel::version() >= Some((6, 14)) {
+        // The count of processes is what ends the command.
+        let most = limit.saturating_mul(2).saturating_add(RESERVED_NUMBERS);
+        let _ = fs::write("/proc/sys/kernel/pid_max", most.to_string());
+    }
 }
 
 /// Covers a file that says what git ignores with one that also names the placeholders in its folder.
