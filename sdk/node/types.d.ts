@@ -148,12 +148,14 @@ export interface ConfinementProfile {
   deletes?: string[] | null;
   /** Paths that may not be read, as globs. */
   noReads?: string[];
-  /** `none`, `loopback`, `all`, or hosts. */
+  /** `none`, `loopback`, `all`, hosts, or in a rule `known`. */
   network?: unknown;
   /** Package managers whose usual cache folders may be changed. */
   caches?: string[];
   /** Whether UNIX sockets may be used, which lead to any service of this machine. */
   unixSockets?: boolean;
+  /** Groups of services whose sockets are closed although UNIX sockets may be used: `containers`, `system`, … */
+  noServices?: string[];
   /** Whether variables that look like secrets stay in the environment. */
   keepEnv?: boolean;
   /** The memory in MB that each process may allocate. */

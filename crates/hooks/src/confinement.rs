@@ -14,6 +14,7 @@ mod hidden_files;
 mod mount_aliases;
 #[cfg(target_os = "linux")]
 mod path_pattern;
+mod service_sockets;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::effects::Effects;
 use crate::running::env_redaction::EnvRedaction;
 
 #[cfg(target_os = "linux")]
@@ -43,7 +45,7 @@ pub struct ConfinementProfile {
     pub deletes: Option<Vec<String>>,
     /// Paths that may not be read, as globs.
     pub no_reads: Vec<String>,
-    /// `none`, `loopback`, `all`, or hosts.
+    /// `none`, `loopback`, `all`, hosts, or in a rule `known`.
     pub network: ConfinementNetwork,
     /// Package managers whose usual cache folders may be changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,6 +53,9 @@ pub struct ConfinementProfile {
     /// Whether UNIX sockets may be used, which lead to any service of this machine.
     #[serde(skip_serializing_if = "is_false")]
     pub unix_sockets: bool,
+    /// Groups of services whose sockets are closed although UNIX sockets may be used: `containers`, `system`, …
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub no_services: Vec<String>,
     /// Whether variables that look like secrets stay in the environment.
     #[serde(skip_serializing_if = "is_false")]
     pub keep_env: bool,
@@ -82,6 +87,16 @@ impl ConfinementProfile {
         }
     }
 
+    /// Closes the sockets of services that a command is not known to use; all sockets if it is known to use no service and
+    /// no network.
+    pub(crate) fn close_unused_sockets(&mut self, effects: Option<&Effects>) {
+        let user = effects.filter(|effects| !effects.network.is_empty() || !effects.services.is_empty());
+        match user {
+            Some(effects) => self.no_services = service_sockets::unused_groups(&effects.services),
+            None => self.unix_sockets = false,
+        }
+    }
+
     /// The profile as JSON, which `hookwright run --plan` reads.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).unwrap_or_default()
@@ -105,17 +120,21 @@ impl ConfinementProfile {
         if !self.no_reads.is_empty() {
             limits.push(format!("{} can't be read", self.no_reads.join(", ")));
         }
+        if !self.no_services.is_empty() {
+            limits.push(format!("services of this machine can't be reached: {}", self.no_services.join(", ")));
+        }
         limits.extend(match &self.network {
             ConfinementNetwork::None => Some("no network".to_owned()),
             ConfinementNetwork::Loopback => Some("no network but a loopback interface of its own".to_owned()),
             ConfinementNetwork::All => None,
+            ConfinementNetwork::Known => Some("of the network only the hosts that the call names".to_owned()),
             ConfinementNetwork::Hosts(hosts) => Some(format!("of the network only {}", hosts.join(", "))),
         });
         limits
     }
 }
 
-/// The network of a confined command: `"none"`, `"loopback"`, `"all"`, or a list of hosts.
+/// The network of a confined command: `"none"`, `"loopback"`, `"all"`, `"known"`, or a list of hosts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ConfinementNetwork {
     /// No network.
@@ -125,18 +144,34 @@ pub enum ConfinementNetwork {
     Loopback,
     /// The network of this machine.
     All,
+    /// The hosts in the effects of the call. A rule that confines names them before the call runs.
+    Known,
     /// These hosts and no others.
     Hosts(Vec<String>),
 }
 
 impl ConfinementNetwork {
-    /// Parses the words of a command line: one of the three names, or hosts.
+    /// Replaces `known` by the hosts that a call is known to reach; without any, there is a loopback interface of its own.
+    ///
+    /// Addresses are left out: they may be those of this machine or its own network, which a name never leads to.
+    pub(crate) fn name_hosts(&mut self, hosts: &[String]) {
+        if *self == ConfinementNetwork::Known {
+            let is_name = |host: &&String| host.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_err();
+            *self = ConfinementNetwork::Hosts(hosts.iter().filter(is_name).cloned().collect());
+            if *self == ConfinementNetwork::Hosts(Vec::new()) {
+                *self = ConfinementNetwork::Loopback;
+            }
+        }
+    }
+
+    /// Parses the words of a command line: one of the names, or hosts.
     pub fn from_words(words: &[String]) -> Self {
         match words {
             [] => ConfinementNetwork::None,
             [word] if word == "none" => ConfinementNetwork::None,
             [word] if word == "loopback" => ConfinementNetwork::Loopback,
             [word] if word == "all" => ConfinementNetwork::All,
+            [word] if word == "known" => ConfinementNetwork::Known,
             hosts => ConfinementNetwork::Hosts(hosts.to_vec()),
         }
     }
@@ -148,6 +183,7 @@ impl Serialize for ConfinementNetwork {
             ConfinementNetwork::None => serializer.serialize_str("none"),
             ConfinementNetwork::Loopback => serializer.serialize_str("loopback"),
             ConfinementNetwork::All => serializer.serialize_str("all"),
+            ConfinementNetwork::Known => serializer.serialize_str("known"),
             ConfinementNetwork::Hosts(hosts) => hosts.serialize(serializer),
         }
     }
@@ -160,7 +196,9 @@ impl<'de> Deserialize<'de> for ConfinementNetwork {
         let words = match serde_json::Value::deserialize(deserializer)? {
             serde_json::Value::String(word) => match ConfinementNetwork::from_words(std::slice::from_ref(&word)) {
                 ConfinementNetwork::Hosts(_) => {
-                    let text = format!("expected \"none\", \"loopback\", \"all\" or a list of hosts, not \"{word}\"");
+                    let text = format!(
+                        "expected \"none\", \"loopback\", \"all\", \"known\" or a list of hosts, not \"{word}\""
+                    );
                     return Err(D::Error::custom(text));
                 }
                 network => return Ok(network),
@@ -188,9 +226,9 @@ impl schemars::JsonSchema for ConfinementNetwork {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "The network of a confined command: none, loopback, all, or a list of hosts.",
+            "description": "The network of a confined command: none, loopback, all, in a rule known (the hosts that the call names), or a list of hosts.",
             "anyOf": [
-                { "enum": ["none", "loopback", "all"] },
+                { "enum": ["none", "loopback", "all", "known"] },
                 { "type": "array", "items": { "type": "string" } },
             ],
         })

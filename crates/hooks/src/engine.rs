@@ -226,6 +226,10 @@ impl HookEngine {
         let mut outcome = build_outcome::<E>(runs);
         let is_changed = outcome.merged.answer.tool_input.is_some();
         outcome.merged.enforced = if is_changed { enforced_if_changed } else { enforced };
+        if outcome.merged.answer.suppress_output {
+            // The report of a wrong prediction would name the command.
+            outcome.merged.enforced.iter_mut().for_each(|one| one.is_predicted = false);
+        }
         outcome.merged.requires_enforcement =
             !outcome.merged.enforced.is_empty() && dispatch.planner.registry().requires_enforcement();
         report_event(&dispatch, event, &input, is_withheld, &outcome, started);

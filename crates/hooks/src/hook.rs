@@ -200,7 +200,7 @@ impl Hook {
             }
         }
         match self.approval_bounds() {
-            Some(only) if self.is_confining_rule() => only.contain_commands(effects).then_some(reason),
+            Some(only) if self.is_confining_rule() => only.contain_confined(effects, place).then_some(reason),
             Some(only) => only.contain(effects, place).then_some(reason),
             None => Some(reason),
         }

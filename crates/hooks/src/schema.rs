@@ -219,6 +219,9 @@ struct OnlySchema {
     privileged: Option<bool>,
     /// Data that may go somewhere.
     flows: Option<Vec<FlowPatternSchema>>,
+    /// false, in a rule that confines: calls whose effects are not all known count too, if those that are known are listed.
+    #[schemars(extend("const" = false))]
+    certain: Option<bool>,
 }
 
 /// Data that goes from a source to a target.

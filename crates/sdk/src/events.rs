@@ -254,7 +254,7 @@ pub struct ConfinementProfile {
     /// Paths that may not be read, as globs.
     #[serde(rename = "noReads", skip_serializing_if = "Vec::is_empty")]
     pub no_reads: Vec<String>,
-    /// `none`, `loopback`, `all`, or hosts.
+    /// `none`, `loopback`, `all`, hosts, or in a rule `known`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Value>,
     /// Package managers whose usual cache folders may be changed.
@@ -263,6 +263,9 @@ pub struct ConfinementProfile {
     /// Whether UNIX sockets may be used, which lead to any service of this machine.
     #[serde(rename = "unixSockets", skip_serializing_if = "Option::is_none")]
     pub unix_sockets: Option<bool>,
+    /// Groups of services whose sockets are closed although UNIX sockets may be used: `containers`, `system`, …
+    #[serde(rename = "noServices", skip_serializing_if = "Vec::is_empty")]
+    pub no_services: Vec<String>,
     /// Whether variables that look like secrets stay in the environment.
     #[serde(rename = "keepEnv", skip_serializing_if = "Option::is_none")]
     pub keep_env: Option<bool>,

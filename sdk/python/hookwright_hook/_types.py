@@ -198,12 +198,14 @@ class ConfinementProfile(TypedDict, total=False):
     deletes: Optional[List[str]]
     # Paths that may not be read, as globs.
     noReads: List[str]
-    # `none`, `loopback`, `all`, or hosts.
+    # `none`, `loopback`, `all`, hosts, or in a rule `known`.
     network: Any
     # Package managers whose usual cache folders may be changed.
     caches: List[str]
     # Whether UNIX sockets may be used, which lead to any service of this machine.
     unixSockets: bool
+    # Groups of services whose sockets are closed although UNIX sockets may be used: `containers`, `system`, …
+    noServices: List[str]
     # Whether variables that look like secrets stay in the environment.
     keepEnv: bool
     # The memory in MB that each process may allocate.

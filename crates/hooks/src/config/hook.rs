@@ -267,16 +267,9 @@ fn read_rule(
         }
     };
     let only = match decision {
-        Decision::Allow => Some(read_approval(read, layer, kind, object, when)?),
+        Decision::Allow => Some(read_approval(read, layer, kind, object, (decision, when))?),
         Decision::Confine if last_property(object, "only").is_some() => {
-            let only = read_approval(read, layer, kind, object, when)?;
-            if !only.has_only_commands() {
-                let text = "`only` of a rule that confines has `commands` and nothing else; this rule does not load";
-                let wrong = read.error_at(object.range, text);
-                read.report(wrong.help("`confine` says what the commands may do"));
-                return None;
-            }
-            Some(only)
+            Some(read_approval(read, layer, kind, object, (decision, when))?)
         }
         Decision::Confine | Decision::Ask | Decision::Deny => {
             if let Some(property) = last_property(object, "only") {
@@ -352,7 +345,7 @@ fn read_confine(read: &mut NodeReader<'_>, object: &Object<'_>) -> Option<Confin
     }))
 }
 
-/// Reads the bounds of a rule that allows, or reports why it cannot be loaded.
+/// Reads the bounds of a rule that allows or confines, or reports why it cannot be loaded.
 ///
 /// An approval loosens, so only the user and the machine's administrator may give one, and nothing that was not
 /// understood counts in its favour.
@@ -361,11 +354,11 @@ fn read_approval(
     layer: &Layer<'_>,
     kind: EventKind,
     object: &Object<'_>,
-    when: &[EffectFilter],
+    (decision, when): (Decision, &[EffectFilter]),
 ) -> Option<EffectBounds> {
-    let decision = last_property(object, "decision").map_or(object.range, |property| property.value.range());
+    let place = last_property(object, "decision").map_or(object.range, |property| property.value.range());
     let mut refuse = |text: String, help: &str| {
-        let wrong = read.error_at(decision, format!("{text}; this rule does not load"));
+        let wrong = read.error_at(place, format!("{text}; this rule does not load"));
         read.report(wrong.help(help));
     };
     if !matches!(layer.source, Source::User | Source::System) {
@@ -388,7 +381,7 @@ fn read_approval(
         refuse("a rule with an invalid `if` may not allow".to_owned(), "correct its `if`, or remove it");
         return None;
     }
-    when::read_only(read, object)
+    when::read_only(read, object, decision)
 }
 
 /// Reads the action of a hook that runs a command.

@@ -5,6 +5,7 @@ use jsonc_parser::ast::{Object, Value};
 use jsonc_parser::common::Ranged;
 
 use super::node_reader::NodeReader;
+use crate::answers::Decision;
 use crate::event::{EventKind, MatcherSubject};
 use crate::jsonc::{last_property, value_kind};
 use crate::matching::effect_filter::{
@@ -38,12 +39,15 @@ const WHEN: FilterKey = FilterKey { name: "when", consequence: MATCHES_EVERY_CAL
 const ONLY: FilterKey = FilterKey {
     name: "only",
     consequence: "this rule does not load",
-    // Calls that are uncertain are never within `only`.
+    // Calls that are uncertain are never within the `only` of a rule that allows.
     keys: WHEN_KEYS.split_at(WHEN_KEYS.len() - 1).0,
 };
 
-/// Reads the `only` of a rule that allows. `None`: it is missing or invalid, which is reported.
-pub(super) fn read_only(read: &mut NodeReader<'_>, owner: &Object<'_>) -> Option<EffectBounds> {
+/// Like [`ONLY`], of a rule that confines: the kernel keeps calls that are uncertain.
+const ONLY_OF_CONFINEMENT: FilterKey = FilterKey { keys: &WHEN_KEYS, ..ONLY };
+
+/// Reads the `only` of a rule that allows or confines. `None`: it is missing or invalid, which is reported.
+pub(super) fn read_only(read: &mut NodeReader<'_>, owner: &Object<'_>, decision: Decision) -> Option<EffectBounds> {
     const EXPECTED: &str = r#"expected "only": { "reads": ["**"], … }"#;
     let object = match last_property(owner, "only").map(|property| &property.value) {
         Some(Value::Object(object)) => object,
@@ -61,7 +65,9 @@ pub(super) fn read_only(read: &mut NodeReader<'_>, owner: &Object<'_>) -> Option
     };
     let text = compact_json(&Value::Object(object.clone()));
     let mut lists = EffectFilterSpec { text, ..EffectFilterSpec::default() };
-    read_lists(read, object, &ONLY, &mut lists);
+    let key = if decision == Decision::Confine { &ONLY_OF_CONFINEMENT } else { &ONLY };
+    read_lists(read, object, key, &mut lists);
+    read_certain(read, object, key, &mut lists);
     for property in &object.properties {
         let Value::Array(array) = &property.value else { continue };
         let is_exception = |one: &Value<'_>| one.as_string_lit().is_some_and(|text| text.value.trim().starts_with('!'));
@@ -103,23 +109,28 @@ pub(super) fn read(read: &mut NodeReader<'_>, kind: EventKind, owner: &Object<'_
     }
     let mut inner = EffectFilterSpec { text: compact_json(&property.value), ..EffectFilterSpec::default() };
     read_lists(read, object, &WHEN, &mut inner);
-    match last_property(object, "certain").map(|property| &property.value) {
-        None | Some(Value::NullKeyword(_)) => {}
-        Some(Value::BooleanLit(certain)) if !certain.value => inner.uncertain = true,
-        Some(other) => {
-            let wrong =
-                read.error(other, format!("`certain` can only be false in a `when`; {MATCHES_EVERY_CALL_NOTE}"));
-            let help = "\"certain\": false runs the hook on calls whose effects are not all known";
-            read.report(wrong.expected("expected false").help(help));
-            inner.matches_all = true;
-        }
-    }
+    read_certain(read, object, &WHEN, &mut inner);
     if object.properties.is_empty() {
         let wrong = read.warning_at(object.range, format!("an empty `when` says nothing; {MATCHES_EVERY_CALL_NOTE}"));
         read.report(wrong.help(format!("it knows {}", WHEN_KEYS.join(", "))));
         inner.matches_all = true;
     }
     Some(EffectFilter::new(inner))
+}
+
+/// `"certain": false`.
+fn read_certain(read: &mut NodeReader<'_>, object: &Object<'_>, key: &FilterKey, inner: &mut EffectFilterSpec) {
+    match last_property(object, "certain").map(|property| &property.value) {
+        None | Some(Value::NullKeyword(_)) => {}
+        Some(Value::BooleanLit(certain)) if !certain.value => inner.uncertain = true,
+        Some(other) => {
+            let text = format!("`certain` can only be false in `{}`; {}", key.name, key.consequence);
+            let wrong = read.error(other, text);
+            let help = "\"certain\": false is about calls whose effects are not all known";
+            read.report(wrong.expected("expected false").help(help));
+            inner.matches_all = true;
+        }
+    }
 }
 
 /// Reads the lists of effects. `matches_all` says afterwards whether something in them is invalid.

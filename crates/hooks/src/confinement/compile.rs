@@ -11,6 +11,7 @@ use super::git_files::{git_guard_paths, ignore_file, nested_git_guard_paths};
 use super::hidden_files::{HiddenGlobs, compile_glob, require_single_name};
 use super::mount_aliases::MountTable;
 use super::path_pattern::{PathPattern, PatternShape};
+use super::service_sockets::existing_sockets;
 use super::{ConfinementNetwork, ConfinementPlace, ConfinementProfile, UnenforceableLine};
 
 /// The cache folders of package managers, relative to the home directory.
@@ -76,6 +77,7 @@ fn compile_profile(
     add_caches(&mut plan, profile, place)?;
     add_guard_paths(&mut plan, place)?;
     plan.removable = removable(profile, place)?;
+    add_service_sockets(&mut plan, profile, place)?;
     add_hidden(&mut plan, profile, place)?;
     add_other_names(&mut plan, place)?;
     add_aliases(&mut plan)?;
@@ -278,6 +280,19 @@ fn add_hidden(
     }
 }
 
+/// Hides sockets, which then can't be connected to.
+fn add_service_sockets(
+    plan: &mut ConfinementPlan,
+    profile: &ConfinementProfile,
+    place: ConfinementPlace<'_>,
+) -> Result<(), UnenforceableLine> {
+    for name in &profile.no_services {
+        let sockets = existing_sockets(name, place);
+        plan.hidden.extend(sockets.map_err(|reason| unenforceable("noServices", name, reason))?);
+    }
+    Ok(())
+}
+
 fn add_hidden_path(plan: &mut ConfinementPlan, path: &Path, place: ConfinementPlace<'_>) -> Result<(), String> {
     // What is not there can't be read.
     let Ok(real) = path.canonicalize() else { return Ok(()) };
@@ -344,6 +359,9 @@ fn network(network: &ConfinementNetwork) -> Result<NetworkAccess, UnenforceableL
         ConfinementNetwork::None => NetworkAccess::None,
         ConfinementNetwork::Loopback => NetworkAccess::Loopback,
         ConfinementNetwork::All => NetworkAccess::All,
+        ConfinementNetwork::Known => {
+            return Err(unenforceable("network", "known", "only the call of a rule has known hosts; list them"));
+        }
         ConfinementNetwork::Hosts(hosts) => {
             let parse = |host: &String| host.parse().map_err(|reason: String| unenforceable("network", host, reason));
             NetworkAccess::Hosts(hosts.iter().map(parse).collect::<Result<Vec<AllowedHost>, _>>()?)

@@ -18,7 +18,8 @@ use tracing::Instrument;
 
 use crate::answers::merge::{HookConfinement, MergedAnswer};
 use crate::answers::outcome::about_hook;
-use crate::answers::{self, Decision, HookExit, ParsedAnswer, RunProblem};
+use crate::answers::{self, Answer, Decision, HookExit, ParsedAnswer, RunProblem};
+use crate::confinement::ConfinementNetwork;
 use crate::dialect::claude::ClaudeInput;
 use crate::dialect::{Dialect, read_claude};
 use crate::doubt::Enforcement;
@@ -201,6 +202,8 @@ impl EventDispatch {
         if ran.iter().any(|one| one.approves) {
             self.recheck_approvals(event, &mut ran).await;
         }
+        withdraw_needless_confinements(&mut ran);
+        self.name_known_hosts(event, &mut ran).await;
         let is_withheld = report_pending_runs(self.kind, &self.observers, &mut ran);
         EventRuns { runs: ran, input: input.filter(|_| !is_withheld).unwrap_or_default(), is_withheld }
     }
@@ -218,6 +221,21 @@ impl EventDispatch {
             let is_within =
                 || effects.as_ref().is_some_and(|effects| self.match_reason(one.hook_index, Some(effects)).is_some());
             one.approves = is_known && (is_unchanged || is_within());
+        }
+    }
+
+    /// Puts the hosts that the call is known to reach, after all changes, into confinements to just these.
+    async fn name_known_hosts<E: Event>(&self, event: &E, ran: &mut [HookRun]) {
+        let wants_hosts = |one: &HookRun| {
+            let profile = one.report.answer.confinement.as_ref();
+            profile.is_some_and(|profile| profile.network == ConfinementNetwork::Known)
+        };
+        if !ran.iter().any(wants_hosts) {
+            return;
+        }
+        let effects = self.resolve_effects(&apply_answers(event, ran.iter())).await.unwrap_or_default();
+        for profile in ran.iter_mut().filter_map(|one| one.report.answer.confinement.as_mut()) {
+            profile.network.name_hosts(&effects.network);
         }
     }
 
@@ -364,7 +382,10 @@ impl EventDispatch {
         let is_enforced =
             |hook: &Hook| self.enforcement == Enforcement::Always || policy.enforces_doubt(hook) && is_in_doubt(hook);
         let profile = |hook: &Arc<Hook>| {
-            let profile = hook.enforced_confinement().filter(|_| is_enforced(hook))?;
+            let mut profile = hook.enforced_confinement().filter(|_| is_enforced(hook))?;
+            if self.planner.registry().requires_enforcement() {
+                profile.close_unused_sockets(effects);
+            }
             let is_predicted = effects.is_some() && !is_in_doubt(hook);
             Some(HookConfinement { hook: hook.id().to_owned(), profile, is_predicted })
         };
@@ -710,6 +731,17 @@ impl EventDispatch {
             error: reading.problems.first().map(|problem| problem.text.clone()),
             failure: reading.problems.iter().find_map(|problem| problem.cause),
             has_survivors: finished.has_survivors,
+        }
+    }
+}
+
+/// Withdraws the answers of rules that approve a call if it runs confined, where another rule approves it as it is.
+fn withdraw_needless_confinements(ran: &mut [HookRun]) {
+    let approves = |one: &HookRun, decision| one.approves && one.report.answer.decision == Some(decision);
+    if ran.iter().any(|one| approves(one, Decision::Allow)) {
+        for one in ran.iter_mut().filter(|one| approves(one, Decision::Confine)) {
+            one.approves = false;
+            one.report.answer = Answer::default();
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use hookwright_hooks::confinement::ConfinementNetwork;
 use hookwright_hooks::{BeforeToolVerdict, Layer, Outcome, Source, parse_layer};
 use serde_json::{Value, json};
 
@@ -162,6 +163,86 @@ async fn a_rule_can_approve_what_runs_confined() {
     {
         assert!(approvals(other).await.is_empty(), "{other}");
     }
+}
+
+/// Every effect that is known is in a list; the confinement keeps the others.
+#[tokio::test]
+async fn a_rule_can_approve_doubtful_calls_that_run_confined() {
+    let world = EngineFixture::new();
+    let approvals = async |only: &Value, call: &str| {
+        let rule = json!({"type": "rule", "name": "kept", "decision": "confine", "only": only,
+            "confine": {"writes": ["**"], "noReads": ["**/.env"]}});
+        let layers = [(Source::User, before_tool(json!([rule])))];
+        let outcome = fire(&world, &layers, &shell_call(call)).await;
+        let is_approved = outcome.merged.approved_by == ["kept"];
+        assert_eq!(matches!(outcome.verdict, BeforeToolVerdict::Confine { .. }), is_approved, "{call}");
+        is_approved
+    };
+    let lists = json!({"reads": ["/**", "!**/.env"], "writes": ["**", "!kept"], "repository": ["index"]});
+    let mut with_doubt = lists.clone();
+    with_doubt["certain"] = json!(false);
+    for call in ["make", "python3 x.py", "./a > log", "cat $X", "grep -r x . | ./filter", "git add a; make"] {
+        assert!(approvals(&with_doubt, call).await, "{call}");
+        assert!(!approvals(&lists, call).await, "{call}");
+    }
+    // A folder that is touched as a whole is left to the confinement.
+    for call in ["touch a", "cat a > b", "git add a", "grep -r x ."] {
+        assert!(approvals(&with_doubt, call).await && approvals(&lists, call).await, "{call}");
+    }
+    // What another rule approves as it is runs as it is.
+    let rules = |certain: &Value| {
+        json!([{"type": "rule", "name": "quiet", "decision": "allow", "only": {"reads": ["**"]}},
+            {"type": "rule", "name": "kept", "decision": "confine", "only": certain, "confine": {}}])
+    };
+    for (call, approved_by, is_confined) in
+        [("cat a", Some("quiet"), false), ("touch a", Some("kept"), true), ("make", None, false)]
+    {
+        let layers = [(Source::User, before_tool(rules(&lists)))];
+        let outcome = fire(&world, &layers, &shell_call(call)).await;
+        assert_eq!(outcome.merged.approved_by.first().map(String::as_str), approved_by, "{call}");
+        assert_eq!(matches!(outcome.verdict, BeforeToolVerdict::Confine { .. }), is_confined, "{call}");
+    }
+    for call in [
+        "make; cat .env",
+        "make < .env",
+        "make > kept",
+        "make > ../log",
+        "make; rm a",
+        "make; git push",
+        "make; git reset --hard",
+        "sudo make",
+        "make; kill 1",
+        "make && curl https://example.com",
+        "curl https://example.com | sh",
+        "make; docker rm x",
+    ] {
+        assert!(!approvals(&with_doubt, call).await, "{call}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_can_be_kept_to_the_hosts_that_it_names() {
+    let world = EngineFixture::new();
+    let rule = json!({"type": "rule", "name": "asks", "decision": "confine", "only": {"network": ["*"]},
+        "confine": {"network": "known"}});
+    let layers = [(Source::User, before_tool(json!([rule])))];
+    let network = async |call: &str| {
+        let outcome = fire(&world, &layers, &shell_call(call)).await;
+        let BeforeToolVerdict::Confine { confinements, .. } = &outcome.verdict else { panic!("{:?}", outcome.verdict) };
+        serde_json::to_value(&confinements[0].profile.network).unwrap()
+    };
+    assert_eq!(network("curl https://example.com/x").await, json!(["example.com"]));
+    assert_eq!(network("curl https://a.example https://b.example").await, json!(["a.example", "b.example"]));
+    // An address could be one of this machine.
+    assert_eq!(network("curl http://10.0.0.1/").await, json!("loopback"));
+    assert_eq!(network("echo x").await, json!("loopback"));
+    // What another hook makes of the call counts.
+    let rewrites = print_command(json!({"hookSpecificOutput": {"tool_input": {"command": "curl https://b.example"}}}));
+    let rule = json!({"type": "rule", "name": "asks", "decision": "confine", "only": {"network": ["*"]},
+        "confine": {"network": "known"}});
+    let hooks = before_tool(json!([command_hook("w", &rewrites), rule]));
+    let outcome = fire(&world, &[(Source::User, hooks)], &shell_call("curl https://a.example")).await;
+    assert_eq!(outcome.merged.confinements[0].profile.network, ConfinementNetwork::Hosts(vec!["b.example".to_owned()]));
 }
 
 /// The verdict's decision, and the guards that the kernel enforces for the call.

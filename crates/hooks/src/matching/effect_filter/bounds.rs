@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{CommandPattern, EffectFilterSpec, FlowPattern, PathGlob, StarPattern, flow_kind};
+use super::{CommandPattern, EffectFilterSpec, FlowPattern, PathGlob, StarPattern, WholeFolders, flow_kind};
 use crate::effects::{CallPlace, Command, Effects, Flow, RepositoryEffect, Touched};
 use hookwright_analysis::command_parts::Fit;
 
@@ -43,19 +43,31 @@ impl EffectBounds {
     /// Whether the effects are certain and every one of them is listed. A list that is not named counts as empty;
     /// `commands` alone does not restrict unless it is named, because the other lists say what commands do.
     pub(crate) fn contain(&self, effects: &Effects, place: &CallPlace<'_>) -> bool {
-        let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
-        let EffectFilterSpec { privileged, flows, commands, matches_all: is_invalid, .. } = &*self.0;
-        if *is_invalid || !effects.is_certain() {
-            return false;
+        !self.0.matches_all && effects.is_certain() && self.contain_known(effects, place, WholeFolders::Known)
+    }
+
+    /// Whether a call is one of those that a rule confines in the user's place.
+    ///
+    /// The confinement keeps what is not known, and what may lie in a folder that is touched as a whole.
+    pub(crate) fn contain_confined(&self, effects: &Effects, place: &CallPlace<'_>) -> bool {
+        if self.0.matches_all || self.has_only_commands() {
+            return self.contain_commands(effects);
         }
+        let is_doubt_listed = self.0.uncertain || effects.is_certain();
+        is_doubt_listed && self.contain_known(effects, place, WholeFolders::Doubtful)
+    }
+
+    fn contain_known(&self, effects: &Effects, place: &CallPlace<'_>, whole: WholeFolders) -> bool {
+        let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
+        let EffectFilterSpec { privileged, flows, commands, .. } = &*self.0;
         // A folder may be listed by a glob of its contents, but not changed or removed itself.
         let paths = [
-            (reads, &effects.reads, FolderItself::Included),
-            (writes, &effects.writes, FolderItself::Excluded),
-            (deletes, &effects.deletes, FolderItself::Excluded),
+            (reads, &effects.reads, FolderItself::Included, whole),
+            (writes, &effects.writes, FolderItself::Excluded, whole),
+            (deletes, &effects.deletes, FolderItself::Excluded, WholeFolders::Known),
         ];
-        let paths = paths.into_iter().all(|(globs, touched, folder)| {
-            touched.iter().all(|one| contains_path(globs.as_deref().unwrap_or_default(), one, place, folder))
+        let paths = paths.into_iter().all(|(globs, touched, folder, whole)| {
+            touched.iter().all(|one| contains_path(globs.as_deref().unwrap_or_default(), one, place, (folder, whole)))
         });
         let texts = [(network, &effects.network), (services, &effects.services), (processes, &effects.processes)];
         let texts = texts.into_iter().all(|(patterns, list)| {
@@ -75,20 +87,18 @@ impl EffectBounds {
                 .as_ref()
                 .is_none_or(|patterns| effects.commands.iter().all(|one| contains_command(patterns, one)))
     }
-}
 
-impl EffectBounds {
     /// Whether `commands` is the only list.
-    pub(crate) fn has_only_commands(&self) -> bool {
+    fn has_only_commands(&self) -> bool {
         let EffectFilterSpec { reads, writes, deletes, network, repository, services, processes, .. } = &*self.0;
-        let EffectFilterSpec { privileged, flows, commands, .. } = &*self.0;
+        let EffectFilterSpec { privileged, flows, commands, uncertain, .. } = &*self.0;
         let paths = [reads, writes, deletes].iter().all(|list| list.is_none());
         let texts = [network, repository, services, processes].iter().all(|list| list.is_none());
-        paths && texts && flows.is_none() && !privileged && commands.is_some()
+        paths && texts && flows.is_none() && !privileged && !uncertain && commands.is_some()
     }
 
     /// Whether every command that is known to run is listed. A confinement is what keeps the others.
-    pub(crate) fn contain_commands(&self, effects: &Effects) -> bool {
+    fn contain_commands(&self, effects: &Effects) -> bool {
         let listed = |one: &Command| self.0.commands.as_ref().is_some_and(|patterns| contains_command(patterns, one));
         !self.0.matches_all && !effects.commands.is_empty() && effects.commands.iter().all(listed)
     }
@@ -101,18 +111,23 @@ enum FolderItself {
     Excluded,
 }
 
-fn contains_path(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>, folder: FolderItself) -> bool {
+fn contains_path(
+    globs: &[PathGlob],
+    touched: &Touched,
+    place: &CallPlace<'_>,
+    (folder, whole): (FolderItself, WholeFolders),
+) -> bool {
     let is_listed = |glob: &PathGlob| {
         let itself = || Some(glob.dir_matcher.as_ref()?.is_match(glob.relative(touched, place)?));
         glob.covers(touched, place) || (folder == FolderItself::Included && itself() == Some(true))
     };
-    globs.iter().any(|glob| !glob.is_exception && is_listed(glob)) && !may_be_excepted(globs, touched, place)
+    globs.iter().any(|glob| !glob.is_exception && is_listed(glob)) && !may_be_excepted(globs, touched, place, whole)
 }
 
 /// Whether an exception matches the path, or may match something in it.
-fn may_be_excepted(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>) -> bool {
+fn may_be_excepted(globs: &[PathGlob], touched: &Touched, place: &CallPlace<'_>, whole: WholeFolders) -> bool {
     let mut exceptions = globs.iter().filter(|glob| glob.is_exception);
-    let reads_contents = touched.deep && !touched.names_only;
+    let reads_contents = whole == WholeFolders::Known && touched.deep && !touched.names_only;
     exceptions.any(|glob| glob.excepts(touched, place) || (reads_contents && glob.may_match_inside(touched, place)))
 }
 
@@ -159,8 +174,11 @@ fn contains_source(pattern: &FlowPattern, flow: &Flow, reads: &[Touched], place:
     let touched = Touched { shown: flow.from.clone(), path: path.clone(), deep, names_only: false };
     let means_all = |is_exception| pattern.names.iter().any(|one| one.is_exception == is_exception && one.text == "*");
     match means_all(false) {
-        true => !means_all(true) && !may_be_excepted(&pattern.files, &touched, place),
-        false => !means_all(true) && contains_path(&pattern.files, &touched, place, FolderItself::Included),
+        true => !means_all(true) && !may_be_excepted(&pattern.files, &touched, place, WholeFolders::Known),
+        false => {
+            !means_all(true)
+                && contains_path(&pattern.files, &touched, place, (FolderItself::Included, WholeFolders::Known))
+        }
     }
 }
 
