@@ -62,10 +62,10 @@ fn a_pack_is_added_once_and_keeps_what_is_there() {
 fn a_pack_that_approves_goes_to_the_users_settings() {
     let sandbox = sandbox();
     let said = add(&sandbox, "quiet", &[]);
-    assert!(said.contains("quiet-builds"), "{said}");
+    assert!(said.contains("quiet-programs"), "{said}");
     assert!(!sandbox.has_file(".hookwright/hooks.json"));
     let file = sandbox.home().join(".hookwright/hooks.json");
-    assert!(fs::read_to_string(&file).unwrap().contains("quiet-builds"));
+    assert!(fs::read_to_string(&file).unwrap().contains("quiet-programs"));
     let said = add(&sandbox, "essentials", &["--user"]);
     assert!(said.contains("no-secrets") && !sandbox.has_file(".hookwright/hooks.json"), "{said}");
 }
@@ -135,4 +135,36 @@ fn doubtful_work_runs_without_the_secrets_and_without_a_question() {
     }
     // What is known and harmless is left alone.
     assert_eq!(bridge(&sandbox, "claude-code", "git status"), "");
+}
+
+#[test]
+fn what_is_not_known_runs_confined_and_without_a_question() {
+    const TEST: &str = "what_is_not_known_runs_confined_and_without_a_question";
+    if sandbox().run(&["run", "--", "true"]).code == Some(125) {
+        return report_skipped(TEST, "commands can't be confined here");
+    }
+    let sandbox = sandbox();
+    sandbox.write(".env", "TOKEN=hunter2");
+    sandbox.write(".git/kept", "kept");
+    // The sandbox lies in a folder for temporary files, which may be changed.
+    let outside = PathBuf::from(format!("/var/tmp/hookwright-escaped-{}", std::process::id()));
+    let attack = format!("cat .env\necho x > '{}'\nrm -rf .git\necho built > out\necho ran\n", outside.display());
+    sandbox.write("build.sh", attack);
+    add(&sandbox, "quiet", &[]);
+    let run = |command: &str| {
+        let answer: Value = serde_json::from_str(&bridge(&sandbox, "claude-code", command)).unwrap();
+        assert_eq!(answer.pointer("/hookSpecificOutput/permissionDecision"), Some(&json!("allow")), "{answer}");
+        let rewritten = answer.pointer("/hookSpecificOutput/updatedInput/command").and_then(Value::as_str).unwrap();
+        Command::new("sh").args(["-c", rewritten]).current_dir(sandbox.project()).output_in_time().unwrap()
+    };
+    let output = run("bash build.sh");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("ran") && !printed.contains("hunter2"), "{output:?}");
+    assert_eq!((sandbox.read("out"), sandbox.read(".git/kept")), ("built\n".to_owned(), "kept".to_owned()));
+    assert!(!outside.exists(), "{output:?}");
+    assert!(run("echo more >> out").status.success() && sandbox.read("out") == "built\nmore\n");
+    // What a confinement does not make harmless is left to the user.
+    for command in ["rm -r out", "git push", "bash build.sh > /etc/outside", "sudo make"] {
+        assert_eq!(bridge(&sandbox, "claude-code", command), "", "{command}");
+    }
 }
