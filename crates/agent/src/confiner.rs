@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a request counts as enforceable after it was checked.
 const CHECK_LIFETIME: Duration = Duration::from_secs(30);
+const SUPPORT_FILE: &str = "support.json";
 const MAX_SUPPORT_FILE_BYTES: u64 = 64 << 10;
 const MAX_PLAN_FILE_BYTES: u64 = 1 << 20;
 
@@ -26,8 +27,8 @@ const MAX_PLAN_FILE_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct CommandConfiner {
     program: PathBuf,
-    /// The folder of stored requests.
-    folder: PathBuf,
+    /// The folders of stored requests; the first one that can be written to is used.
+    folders: Vec<PathBuf>,
     /// The search path that the program is tried with.
     path_variable: OsString,
     support: OnceLock<Result<(), String>>,
@@ -44,9 +45,9 @@ struct StoredSupport {
 }
 
 impl CommandConfiner {
-    /// Creates a launcher that uses a program, and keeps its files in a folder.
-    pub fn new(program: PathBuf, folder: PathBuf, path_variable: OsString) -> Self {
-        CommandConfiner { program, folder, path_variable, support: OnceLock::new(), enforceable: Mutex::default() }
+    /// Creates a launcher that uses a program, and keeps its files in the first of these folders that can be written to.
+    pub fn new(program: PathBuf, folders: Vec<PathBuf>, path_variable: OsString) -> Self {
+        CommandConfiner { program, folders, path_variable, support: OnceLock::new(), enforceable: Mutex::default() }
     }
 
     /// Returns why this machine cannot confine commands, if so. It is found out by confining one.
@@ -60,25 +61,23 @@ impl CommandConfiner {
     /// The stored result of a probe since the system started, or a new one.
     fn support(&self) -> Result<(), String> {
         let known = self.support.get_or_init(|| {
-            let file = self.folder.join("support.json");
             let current = |problem| StoredSupport {
                 boot_id: hookwright_disk::read_text(Path::new("/proc/sys/kernel/random/boot_id"), 1 << 10)
                     .unwrap_or_default(),
                 program: program_identity(&self.program),
                 problem,
             };
-            let stored = hookwright_disk::read_text(&file, MAX_SUPPORT_FILE_BYTES).ok();
-            let stored = stored.and_then(|text| serde_json::from_str::<StoredSupport>(&text).ok());
-            if let Some(stored) = stored
-                && stored.problem.is_none()
-                && stored == current(None)
-            {
+            let files = self.folders.iter().map(|folder| folder.join(SUPPORT_FILE));
+            let texts = files.filter_map(|file| hookwright_disk::read_text(&file, MAX_SUPPORT_FILE_BYTES).ok());
+            let mut stored = texts.filter_map(|text| serde_json::from_str::<StoredSupport>(&text).ok());
+            let supported = current(None);
+            if stored.any(|stored| stored == supported) {
                 return Ok(());
             }
             let result = self.probe();
             if let Ok(text) = serde_json::to_vec(&current(result.clone().err())) {
                 // Without the file the next process tries again.
-                let _ = write_private(&file, &text);
+                let _ = self.write(SUPPORT_FILE, &text);
             }
             result
         });
@@ -88,20 +87,35 @@ impl CommandConfiner {
     /// Stores a request and returns its file.
     fn store(&self, request: &ConfinementRequest) -> Result<PathBuf, String> {
         let bytes = serde_json::to_vec(request).map_err(|error| error.to_string())?;
-        let file = self.folder.join(format!("{}.json", digest(&bytes)));
-        let stored = hookwright_disk::read(&file, MAX_PLAN_FILE_BYTES, SymlinkPolicy::Follow);
-        if stored.is_ok_and(|stored| stored == bytes) {
-            return Ok(file);
+        let name = format!("{}.json", digest(&bytes));
+        let is_stored = |file: &PathBuf| {
+            let stored = hookwright_disk::read(file, MAX_PLAN_FILE_BYTES, SymlinkPolicy::Follow);
+            stored.is_ok_and(|stored| stored == bytes)
+        };
+        match self.folders.iter().map(|folder| folder.join(&name)).find(is_stored) {
+            Some(file) => Ok(file),
+            None => self.write(&name, &bytes),
         }
-        write_private(&file, &bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-        Ok(file)
+    }
+
+    /// Writes a file into the first folder where that is possible.
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+        let mut problem = "there is no folder for plans".to_owned();
+        for folder in &self.folders {
+            let file = folder.join(name);
+            match write_private(&file, bytes) {
+                Ok(()) => return Ok(file),
+                Err(error) => problem = format!("{}: {error}", file.display()),
+            }
+        }
+        Err(problem)
     }
 }
 
 impl CommandConfiner {
     /// Returns the words that start a command kept to a stored request, if the file is one.
     pub fn words_for_plan(&self, file: &Path) -> Option<Vec<OsString>> {
-        let is_stored = file.parent() == Some(&*self.folder) && file.is_file();
+        let is_stored = self.folders.iter().any(|folder| file.parent() == Some(folder)) && file.is_file();
         is_stored.then(|| self.words(file))
     }
 

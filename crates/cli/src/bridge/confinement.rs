@@ -213,7 +213,7 @@ mod tests {
     fn a_rewritten_command_is_read_back() {
         let folder = tempfile::tempdir().unwrap();
         let confiner =
-            CommandConfiner::new("/opt/it's here/hookwright".into(), folder.path().to_owned(), OsString::new());
+            CommandConfiner::new("/opt/it's here/hookwright".into(), vec![folder.path().to_owned()], OsString::new());
         let plan = folder.path().join(format!("{}.json", "a".repeat(64)));
         std::fs::write(&plan, "{}").unwrap();
         let words = confiner.words_for_plan(&plan).unwrap();

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use hookwright_agent::CommandConfiner;
+use hookwright_agent::{CommandConfiner, confinement_digest};
 use hookwright_hooks::confinement::ConfinementLauncher;
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 
@@ -66,7 +66,10 @@ pub(crate) fn launcher(world: &ProcessEnv) -> Option<Arc<dyn ConfinementLauncher
 pub(crate) fn confiner(world: &ProcessEnv) -> Option<CommandConfiner> {
     let path = world.env.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value.clone()).unwrap_or_default();
     let folder = ConfigPaths::new(world).user_dir.join("hookwright").join("confinement");
-    Some(CommandConfiner::new(std::env::current_exe().ok()?, folder, path))
+    // Where the home directory can't be written to. A file is named by its digest, so that it matters little who else can.
+    let home = confinement_digest(folder.as_os_str().as_encoded_bytes());
+    let temporary = std::env::temp_dir().join(format!("hookwright-{}", &home[..16]));
+    Some(CommandConfiner::new(std::env::current_exe().ok()?, vec![folder, temporary], path))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -84,17 +87,18 @@ mod linux {
     use std::path::Path;
 
     use anyhow::Context;
-    use hookwright_agent::confinement_digest;
     use hookwright_hooks::EnvRedaction;
     use hookwright_hooks::confinement::{
         CompiledConfinement, ConfinementNetwork, ConfinementProfile, ConfinementRequest, compile, confined_environment,
     };
+    use hookwright_journal::Entry;
     use hookwright_process::Exit;
     use hookwright_process::confinement::{
         ConfinedCommand, ConfinedExit, ConfinementError, ExceededLimit, run_confined,
     };
+    use hookwright_settings::{LoadOptions, load};
 
-    use super::{ProcessEnv, RunArgs, exit, output};
+    use super::{ProcessEnv, RunArgs, confinement_digest, exit, output};
     use crate::args::RunProfile;
 
     /// The caches that the profile `build` allows.
