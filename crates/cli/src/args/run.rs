@@ -51,6 +51,19 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
+impl RunArgs {
+    /// Parses the words behind the program's name by the table of `run` alone, so that those of the other commands are
+    /// not built. `None`: they are not only about `run`, or wrong.
+    pub(crate) fn parse_alone(words: impl Iterator<Item = OsString>) -> Option<RunArgs> {
+        #[derive(clap::Parser)]
+        struct RunCli {
+            #[command(flatten)]
+            args: RunArgs,
+        }
+        <RunCli as clap::Parser>::try_parse_from(words).ok().map(|cli| cli.args)
+    }
+}
+
 /// A profile with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum RunProfile {

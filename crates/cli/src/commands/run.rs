@@ -16,14 +16,18 @@ use crate::output::{self, error_report};
 /// Call it before the program starts any thread: the confined process is forked from this one.
 pub(crate) fn run_if_requested() -> Option<ExitCode> {
     std::env::args_os().nth(1).filter(|word| word == "run")?;
-    let code = match args::Cli::read(std::env::args_os()) {
-        Ok(args::Cli { command: Some(CliCommand::Run(args)), .. }) => run(&args).unwrap_or_else(|error| {
-            error_report::print(&error);
-            exit::NOT_CONFINED
-        }),
-        Ok(_) => return None,
-        Err(error) => crate::print_usage_error(&error),
+    let args = match RunArgs::parse_alone(std::env::args_os().skip(1)) {
+        Some(args) => args,
+        None => match args::Cli::read(std::env::args_os()) {
+            Ok(args::Cli { command: Some(CliCommand::Run(args)), .. }) => args,
+            Ok(_) => return None,
+            Err(error) => return Some(ExitCode::from(crate::print_usage_error(&error))),
+        },
     };
+    let code = run(&args).unwrap_or_else(|error| {
+        error_report::print(&error);
+        exit::NOT_CONFINED
+    });
     Some(ExitCode::from(code))
 }
 
