@@ -17,6 +17,13 @@ pub enum Entry {
     Call(CallEntry),
     /// A request to the model.
     Request(RequestEntry),
+    /// A confined command was kept from what its analysis was sure that it does not do. The content names the command.
+    Misprediction {
+        /// The project's directory.
+        project: String,
+        /// What was refused.
+        refused: Vec<String>,
+    },
     /// The first line of a journal.
     Start {
         /// The version of the program.

@@ -135,8 +135,8 @@ mod linux {
             Ok(end) => {
                 if !request.is_quiet {
                     report(&compiled, &end)?;
-                    if request.is_predicted && (end.refused_connections > 0 || !end.refused_hosts.is_empty()) {
-                        report_misprediction(&words)?;
+                    if request.is_predicted {
+                        report_misprediction(&words, &refused(&end), &request, &world)?;
                     }
                 }
                 Ok(exit_code(&end))
@@ -221,26 +221,47 @@ mod linux {
             Some(ExceededLimit::Processes) => output::error("the command started too many processes and was killed")?,
             None => {}
         }
-        for (host, count) in &end.refused_hosts {
-            output::error(format!("the network was refused: {host} ({count}×)"))?;
-        }
-        if end.refused_connections > 0 {
-            output::error(format!("the network was refused ({}×)", end.refused_connections))?;
-        }
+        refused(end).iter().try_for_each(|what| output::error(format!("the network was refused{what}")))?;
         if end.exit != Exit::Code(0) {
             output::note(format!("it ran confined: {}", compiled.summary()))?;
         }
         Ok(())
     }
 
-    /// Names a command that used the network although its analysis was sure that it does not.
-    fn report_misprediction(words: &[OsString]) -> anyhow::Result<()> {
+    /// What the network refused, each with how often.
+    fn refused(end: &ConfinedExit) -> Vec<String> {
+        let hosts = end.refused_hosts.iter().map(|(host, count)| format!(": {host} ({count}×)"));
+        let addresses = Some(end.refused_connections).filter(|count| *count > 0).map(|count| format!(" ({count}×)"));
+        hosts.chain(addresses).collect()
+    }
+
+    /// Names a command that used the network although its analysis was sure that it does not, also on record.
+    fn report_misprediction(
+        words: &[OsString],
+        refused: &[String],
+        request: &ConfinementRequest,
+        world: &ProcessEnv,
+    ) -> anyhow::Result<()> {
+        if refused.is_empty() {
+            return Ok(());
+        }
         let text: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+        let command = text.join(" ");
         output::note(format!(
             "this command was expected not to use the network, so `hookwright effects` is wrong about it: {}",
-            output::one_line(&text.join(" "))
+            output::one_line(&command)
         ))?;
         output::hint("please report the command, so that the table of programs can be mended")?;
+        let entry = Entry::Misprediction {
+            project: request.project.to_string_lossy().into_owned(),
+            refused: refused.iter().map(|what| format!("network{what}")).collect(),
+        };
+        let content = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
+        let opener = hookwright_journal::opener(&load(world, &LoadOptions::default()));
+        // The journal decides nothing: without it, the note is all.
+        if let Some(Ok((mut journal, redactor))) = opener.map(|open| open()) {
+            let _ = journal.append_with_content(&redactor, entry, Some(content));
+        }
         Ok(())
     }
 

@@ -128,6 +128,16 @@ fn summary_row(line: &JournalLine) -> Vec<(Style, String)> {
         Entry::Request(request) => {
             cells([plain(&request.agent), plain("request"), plain(""), plain(""), plain(&request.model)]);
         }
+        Entry::Misprediction { refused, .. } => {
+            let command = output::truncate_columns(&output::one_line(mispredicted_command(line)), 80);
+            cells([
+                plain(""),
+                (WARN, "misprediction".to_owned()),
+                plain(""),
+                plain(&refused.join(", ")),
+                plain(&command),
+            ]);
+        }
         other => cells([plain(""), (DIM, own_line(other)), plain(""), plain(""), plain("")]),
     }
     row
@@ -158,6 +168,11 @@ pub(crate) fn subject(line: &JournalLine) -> String {
     output::truncate_columns(&output::one_line(format!("{tool} {}", told.unwrap_or_default()).trim()), 80)
 }
 
+/// The command about which the analysis was wrong.
+pub(crate) fn mispredicted_command(line: &JournalLine) -> &str {
+    line.content.as_ref().and_then(|content| content["command"].as_str()).unwrap_or_default()
+}
+
 /// Says what a line about the journal itself is about.
 pub(crate) fn own_line(entry: &Entry) -> String {
     match entry {
@@ -166,7 +181,7 @@ pub(crate) fn own_line(entry: &Entry) -> String {
         Entry::Gap { problem } => format!("gap: {problem}"),
         Entry::Forgot { what, .. } => format!("content was forgotten: {what}"),
         Entry::Dropped { last_line, .. } => format!("lines up to {last_line} were removed by age or size"),
-        Entry::Event(_) | Entry::Call(_) | Entry::Request(_) => String::new(),
+        Entry::Event(_) | Entry::Call(_) | Entry::Request(_) | Entry::Misprediction { .. } => String::new(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::Write;
 use hookwright_journal::{Entry, EventEntry, JournalLine, Reader};
 use serde_json::Value;
 
-use super::{line_by_number, own_line, verdict_style};
+use super::{line_by_number, mispredicted_command, own_line, verdict_style};
 use crate::exit;
 use crate::output::{self, BOLD, DIM, WARN, paint};
 
@@ -44,6 +44,11 @@ fn fields(line: &JournalLine) -> Vec<(&'static str, String)> {
             fields.push(("session", call.session.clone()));
         }
         Entry::Request(request) => fields.push(("model", request.model.clone())),
+        Entry::Misprediction { project, refused } => {
+            fields.push(("misprediction", mispredicted_command(line).to_owned()));
+            fields.push(("refused", refused.join(", ")));
+            fields.push(("project", project.clone()));
+        }
         other => fields.push(("journal", own_line(other))),
     }
     fields.into_iter().map(|(name, text)| (name, output::sanitize(&text))).collect()
