@@ -5,6 +5,7 @@ use std::process::Command;
 use hookwright_testkit::deadline::*;
 use hookwright_testkit::{ProgramRun, Sandbox, fs, has_program, report_skipped};
 
+use super::confine_places::{as_user, can_run_as_user};
 use crate::sandbox;
 
 /// A project with secrets, and something outside of it that must stay as it is.
@@ -483,6 +484,14 @@ fn attacks_by_system_calls_fail() {
         assert!(!run.stdout.contains("ESCAPED"), "{attack}: {} {}", run.stdout, run.stderr);
         assert!(![Some(125), Some(127)].contains(&run.code), "{attack}: {}", run.stderr);
     }
+    if can_run_as_user(TEST) {
+        for (attack, options, script) in PYTHON_ATTACKS {
+            sandbox.write("attack.py", script);
+            let run = as_user(&sandbox, options, &format!("PORT={port} python3 attack.py"));
+            assert!(!String::from_utf8_lossy(&run.stdout).contains("ESCAPED"), "{attack}: {run:?}");
+            assert!(![Some(125), Some(127)].contains(&run.status.code()), "{attack}: {run:?}");
+        }
+    }
     // The same calls work without a confinement, so that the scripts can fail.
     let plain = Command::new("python3").args(["-c", PYTHON_ATTACKS[0].2]).output_in_time().unwrap();
     assert!(String::from_utf8_lossy(&plain.stdout).contains("ESCAPED"));
@@ -514,27 +523,13 @@ fn a_pair_of_sockets_stays_a_pair() {
 #[test]
 fn attacks_of_an_ordinary_user_change_nothing_outside() {
     const TEST: &str = "attacks_of_an_ordinary_user_change_nothing_outside";
-    const USER: &str = "65534";
-    let as_user = |sandbox: &Sandbox, script: &str| {
-        let root = sandbox.sibling_path("").to_owned();
-        Command::new("chown").args(["-R", USER]).arg(&root).status_in_time().unwrap();
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", USER, "--regid", USER, "--clear-groups", env!("CARGO_BIN_EXE_hookwright")]);
-        command.args(["run", "--writes", "**", "--", "sh", "-c", script]).current_dir(sandbox.project());
-        command.env("HOME", sandbox.home()).output_in_time().unwrap()
-    };
-    if !has_program("setpriv") || !is_root() {
-        report_skipped(TEST, "it needs root and setpriv");
-        return;
-    }
-    let first = as_user(&project(), "true");
-    if !first.status.success() {
-        report_skipped(TEST, String::from_utf8_lossy(&first.stderr).trim());
+    if !can_run_as_user(TEST) {
         return;
     }
     for (attack, script) in ATTACKS {
         let sandbox = project();
-        as_user(&sandbox, &format!("HOOKWRIGHT='{}'; {script}", env!("CARGO_BIN_EXE_hookwright")));
+        let script = format!("HOOKWRIGHT='{}'; {script}", env!("CARGO_BIN_EXE_hookwright"));
+        as_user(&sandbox, &["--writes", "**"], &script);
         assert_untouched(&sandbox, attack);
     }
 }

@@ -343,7 +343,8 @@ fn rewritten(sandbox: &Sandbox, command: &str) -> Option<String> {
 }
 
 fn run_shell(sandbox: &Sandbox, command: &str) -> std::process::Output {
-    Command::new("sh").args(["-c", command]).current_dir(sandbox.project()).output_in_time().unwrap()
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(sandbox.project()).env("HOME", sandbox.home()).output_in_time().unwrap()
 }
 
 /// A disguised program: the analysis is sure that `ls` uses no network.
@@ -372,9 +373,45 @@ fn a_wrong_prediction_is_told_with_the_command() {
         assert_eq!(told.contains(report), is_predicted, "{command}: {told}");
         assert_eq!(told.contains("expected not to"), is_predicted, "{command}: {told}");
     }
+    let line = sandbox.run(&["journal", "list"]).expect_exit_code(0).stdout;
+    let line = line.lines().find(|line| line.contains("misprediction")).expect("it is on record").to_owned();
+    assert!(line.contains("network (1×)") && line.contains("bash -c ls"), "{line}");
+    let number = line.split_whitespace().next().unwrap();
+    let shown = sandbox.run(&["journal", "show", number]).expect_exit_code(0).stdout;
+    assert!(shown.contains("bash -c ls") && shown.contains("network (1×)"), "{shown}");
+    assert!(sandbox.run(&["journal", "verify"]).code == Some(0));
     // What it really does is within its prediction.
     let ordinary = run_shell(&sandbox, &rewritten(&sandbox, "ls").unwrap());
     assert_eq!(String::from_utf8_lossy(&ordinary.stderr), "", "{ordinary:?}");
+}
+
+/// Disguised programs: the analysis is sure that `ls` uses no service, and that `curl` uses the network alone.
+#[test]
+fn services_that_a_call_does_not_use_are_closed_where_guards_are_always_enforced() {
+    const TEST: &str = "services_that_a_call_does_not_use_are_closed_where_guards_are_always_enforced";
+    if !can_confine(TEST) || !has_program("python3") {
+        return report_skipped(TEST, "it needs python3 and a confinement");
+    }
+    let sandbox = project(&Value::Null);
+    set_hook(&sandbox, &guard(&json!({"reads": ["**/.env"]})), &json!({"enforce": "always"}));
+    let folder = sandbox.home().join(".docker/run");
+    std::fs::create_dir_all(&folder).unwrap();
+    let _service = std::os::unix::net::UnixListener::bind(folder.join("docker.sock")).unwrap();
+    let connect = format!(
+        "#!/usr/bin/env python3\nimport socket\ntry:\n  socket.socket(socket.AF_UNIX).connect('{}/docker.sock'); print('reached')\n\
+         except OSError: print('closed')\n",
+        folder.display()
+    );
+    for name in ["ls", "curl", "docker"] {
+        sandbox.write(&format!("bin/{name}"), &connect);
+        let file = sandbox.project().join("bin").join(name);
+        std::fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    for (command, told) in [("ls", "closed\n"), ("curl https://example.com", "closed\n"), ("docker ps", "reached\n")] {
+        let confined = rewritten(&sandbox, command).unwrap_or_else(|| panic!("{command}"));
+        let output = run_shell(&sandbox, &format!("PATH=\"$PWD/bin:$PATH\"; {confined}"));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), told, "{command}: {output:?}");
+    }
 }
 
 #[test]
@@ -439,6 +476,16 @@ fn a_model_that_writes_the_wrapper_gains_nothing() {
             run_shell(&sandbox, command.unwrap_or(&attack));
         }
         assert_eq!(sandbox.read("kept"), "kept", "{attack}: {}", reply.stdout);
+    }
+    // In a shell that is kept for later commands, a function could take the place of this program.
+    let program = env!("CARGO_BIN_EXE_hookwright");
+    for definition in ["function PROGRAM { echo changed > kept; }", "PROGRAM() { echo changed > kept; }"] {
+        let definition = rewritten(&sandbox, &definition.replace("PROGRAM", program));
+        let definition = definition.expect("it is defined in a shell of its own");
+        let script = format!("{definition}\n{wrapped}");
+        let shell = if has_program("bash") { "bash" } else { "sh" };
+        Command::new(shell).args(["-c", &script]).current_dir(sandbox.project()).output_in_time().unwrap();
+        assert_eq!(sandbox.read("kept"), "kept", "{definition}");
     }
     // A path or a content that looks like a wrapper stays what it is.
     sandbox.settings(

@@ -206,7 +206,7 @@ fn what_a_private_folder_covers_needs_no_hiding() {
 }
 
 /// Runs the program as a user without privileges, to whom all of the sandbox belongs.
-fn as_user(sandbox: &Sandbox, options: &[&str], script: &str) -> Output {
+pub(super) fn as_user(sandbox: &Sandbox, options: &[&str], script: &str) -> Output {
     Command::new("chown").args(["-R", USER]).arg(sandbox.sibling_path("")).status_in_time().unwrap();
     let mut command = Command::new("setpriv");
     command.args(["--reuid", USER, "--regid", USER, "--clear-groups", PROGRAM, "run"]).args(options);
@@ -214,7 +214,7 @@ fn as_user(sandbox: &Sandbox, options: &[&str], script: &str) -> Output {
     command.env("HOME", sandbox.home()).output_in_time().unwrap()
 }
 
-fn can_run_as_user(test: &str) -> bool {
+pub(super) fn can_run_as_user(test: &str) -> bool {
     if !has_program("setpriv") || !is_root() {
         report_skipped(test, "it needs root and setpriv");
         return false;

@@ -20,6 +20,8 @@ mod config;
 mod confine;
 mod confine_calls;
 #[cfg(target_os = "linux")]
+mod confine_limits;
+#[cfg(target_os = "linux")]
 mod confine_places;
 mod coverage;
 mod differential;
