@@ -18,7 +18,7 @@ mod store;
 pub use path_state::PathState;
 pub use recorder::CheckpointRecorder;
 pub(crate) use recorder::{CallTargets, MutatingCall, TurnStart};
-pub use restore::{ConflictPolicy, RestoreReport};
+pub use restore::{ConflictPolicy, RestoreReport, RestoreSkip};
 pub use restore_plan::{FileRestoreAction, PlannedChange, RestorePlan, RestoreRoots};
 pub use session_changes::{SessionChanges, SessionFileChange};
 pub use store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};

@@ -33,9 +33,33 @@ pub struct RestoreReport {
     /// The files that were restored.
     pub files: Vec<String>,
     /// The files that were not restored, each with the reason.
-    pub skipped: Vec<(String, String)>,
+    pub skipped: Vec<(String, RestoreSkip)>,
     /// Whether the conversation was restored.
     pub conversation_restored: bool,
+}
+
+/// The reason why a file was not restored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RestoreSkip {
+    /// The file was changed after the agent's last change, and [`ConflictPolicy::Keep`] leaves it as it is.
+    ChangedSince,
+    /// The file could not be restored.
+    Failed(String),
+}
+
+impl From<String> for RestoreSkip {
+    fn from(why: String) -> Self {
+        RestoreSkip::Failed(why)
+    }
+}
+
+impl std::fmt::Display for RestoreSkip {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            RestoreSkip::ChangedSince => "it was changed since",
+            RestoreSkip::Failed(why) => why,
+        })
+    }
 }
 
 impl CheckpointStore {
@@ -105,7 +129,7 @@ impl CheckpointStore {
     /// their parents, then files are written, and links come last.
     ///
     /// Returns one result per change, in the order of the changes.
-    fn apply_changes(&self, changes: &[PlannedChange], since: ConflictPolicy) -> Vec<Result<(), String>> {
+    fn apply_changes(&self, changes: &[PlannedChange], since: ConflictPolicy) -> Vec<Result<(), RestoreSkip>> {
         let rank = |change: &PlannedChange| match change.target {
             PathState::Missing { .. } => 0,
             PathState::File { .. } | PathState::Unkept { .. } => 1,
@@ -113,22 +137,22 @@ impl CheckpointStore {
         };
         let mut order: Vec<usize> = (0..changes.len()).rev().collect();
         order.sort_by_key(|at| rank(&changes[*at]));
-        let mut done: Vec<Result<(), String>> = vec![Ok(()); changes.len()];
+        let mut done: Vec<Result<(), RestoreSkip>> = vec![Ok(()); changes.len()];
         for at in order {
             done[at] = self.apply_change(&changes[at], since);
         }
         done
     }
 
-    pub(super) fn apply_change(&self, change: &PlannedChange, since: ConflictPolicy) -> Result<(), String> {
+    pub(super) fn apply_change(&self, change: &PlannedChange, since: ConflictPolicy) -> Result<(), RestoreSkip> {
         if let FileRestoreAction::Refused(why) = &change.action {
-            return Err(why.clone());
+            return Err(why.clone().into());
         }
         if change.changed_since && since == ConflictPolicy::Keep {
-            return Err("it was changed since".to_owned());
+            return Err(RestoreSkip::ChangedSince);
         }
         if read_state(&change.path) != change.current {
-            return Err("it has just changed".to_owned());
+            return Err("it has just changed".to_owned().into());
         }
         let done = match &change.target {
             PathState::Missing { parents } => remove_with_empty_parents(&change.path, *parents),
@@ -137,9 +161,9 @@ impl CheckpointStore {
                 let content = self.read_content(&change.path, sha256).map_err(|error| error.to_string())?;
                 write_file(&change.path, &content, *mode, &change.action)
             }
-            PathState::Unkept { why } => return Err(why.clone()),
+            PathState::Unkept { why } => return Err(why.clone().into()),
         };
-        done.map_err(|error| error.to_string())
+        done.map_err(|error| error.to_string().into())
     }
 }
 

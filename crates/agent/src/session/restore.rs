@@ -8,7 +8,7 @@ use super::setup;
 use crate::agent::Agent;
 use crate::checkpoint::{
     CheckpointError, CheckpointKind, CheckpointStore, ConflictPolicy, RestorePlan, RestoreReport, RestoreRoots,
-    RestoreScope, SessionChanges,
+    RestoreScope, RestoreSkip, SessionChanges,
 };
 use crate::event::SessionEvent;
 use crate::services::Services;
@@ -137,7 +137,7 @@ fn reply_restored(services: &Services, restored: &RestoreReport, what: RestoreSc
     for (file, why) in &restored.skipped {
         say(Reply::warning(format!("{file} is left as it is: {why}")));
     }
-    if restored.skipped.iter().any(|(_, why)| why == "it was changed since") {
+    if restored.skipped.iter().any(|(_, why)| *why == RestoreSkip::ChangedSince) {
         say(Reply::aside("--overwrite also brings back files that were changed since"));
     }
     say(Reply::aside(format!("/restore {} undoes this", restored.undo_checkpoint)));

@@ -140,7 +140,7 @@ impl ProjectCheckpoints {
         }
         let restored = self.store.restore(checkpoint.number, what, since, &self.roots(), here)?;
         let left: Vec<Value> =
-            restored.skipped.iter().map(|(file, why)| json!({"path": file, "reason": why})).collect();
+            restored.skipped.iter().map(|(file, why)| json!({"path": file, "reason": why.to_string()})).collect();
         if args.json {
             output::print_json(&json!({
                 "restored": restored.files,

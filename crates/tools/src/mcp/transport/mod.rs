@@ -113,7 +113,7 @@ pub(super) async fn connect(server: &McpServer, access: &McpAccess) -> Result<Mc
             let client = streamable_http::McpHttpClient::new(server, url, headers, access).await?;
             match client.clone().connect(access).await {
                 // An older server supports only the SSE transport.
-                Err(McpError::Unreachable(why)) if streamable_http::suggests_sse_server(&why) => {
+                Err(McpError::Unreachable(why)) if client.suggests_sse_server() => {
                     sse::connect(client, access).await.map_err(|_| McpError::Unreachable(why))
                 }
                 other => other.map_err(|error| refine_connect_error(error, url)),

@@ -2,7 +2,7 @@
 //! size of the responses.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -52,11 +52,8 @@ pub(super) struct McpHttpClient {
     tokens: Option<(Arc<dyn TokenProvider>, McpServer)>,
     pub(super) inbound: Arc<InboundScreen>,
     pub(super) disconnect_reason: DisconnectReason,
-}
-
-/// Returns whether an error is typical of servers that support only the SSE transport.
-pub(super) fn suggests_sse_server(why: &str) -> bool {
-    ["HTTP 400", "HTTP 404", "HTTP 405", "HTTP 406", "HTTP 415"].iter().any(|status| why.contains(status))
+    /// The status of the first request that the server refused.
+    refused_status: Arc<OnceLock<StatusCode>>,
 }
 
 impl McpHttpClient {
@@ -95,7 +92,22 @@ impl McpHttpClient {
             tokens,
             inbound: InboundScreen::new(),
             disconnect_reason: DisconnectReason::default(),
+            refused_status: Arc::default(),
         })
+    }
+
+    /// Returns whether the server's refusal is typical of servers that support only the SSE transport.
+    pub(super) fn suggests_sse_server(&self) -> bool {
+        matches!(
+            self.refused_status.get(),
+            Some(
+                &(StatusCode::BAD_REQUEST
+                    | StatusCode::NOT_FOUND
+                    | StatusCode::METHOD_NOT_ALLOWED
+                    | StatusCode::NOT_ACCEPTABLE
+                    | StatusCode::UNSUPPORTED_MEDIA_TYPE)
+            )
+        )
     }
 
     /// Connects over streamable HTTP.
@@ -124,6 +136,9 @@ impl McpHttpClient {
             && let Some(other) = tokens.replace_refused(server, refused).await
         {
             response = with_token(again, Some(&other)).send().await.map_err(request_error)?;
+        }
+        if response.status().is_client_error() {
+            let _ = self.refused_status.set(response.status());
         }
         match response.status() {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
