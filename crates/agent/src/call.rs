@@ -3,6 +3,7 @@
 //! Calls of the model start here; calls that a prompt brings along start in `prompt_tools.rs`.
 
 mod admit;
+mod arguments;
 mod confine;
 mod end;
 mod project_reads;
@@ -29,12 +30,13 @@ use crate::scope::TurnScope;
 use crate::services::Services;
 use crate::subagent::SubAgentDelegate;
 use crate::web_search::ModelWebSearch;
+use arguments::CallArguments;
 use confine::CallConfinement;
 use end::{CompletedCall, append_text, failed_call};
 use prompt_tools::{UserConsent, Visibility};
 
-/// The prefix of the message when the user denied a call.
-const USER_DENIAL_PREFIX: &str = "the user did not allow this";
+/// The beginning of the message when the user denied a call.
+const USER_DENIAL_MESSAGE: &str = "the user did not allow this";
 /// The maximum number of tail calls in a row.
 const MAX_TAIL_CALLS: usize = 8;
 
@@ -48,9 +50,20 @@ pub(crate) struct CallResult {
     pub(crate) redacted_args: Option<Map<String, Value>>,
 }
 
-/// Returns whether BeforeTool hooks will see a call of this tool.
-pub(crate) fn has_before_tool_hooks(services: &Services, tool: &str) -> bool {
-    has_hooks_for(services, &services.tools.current(), EventKind::BeforeTool, hookwright_tools::canonical_name(tool))
+/// A call in an answer of the model.
+#[derive(Clone)]
+pub(crate) struct PlannedCall {
+    pub(crate) call: FunctionCall,
+    /// Whether BeforeTool hooks will judge the call. Until they have, its arguments are neither announced nor recorded.
+    pub(crate) is_judged: bool,
+}
+
+impl PlannedCall {
+    pub(crate) fn new(services: &Services, call: FunctionCall) -> Self {
+        let name = hookwright_tools::canonical_name(&call.name);
+        let is_judged = has_hooks_for(services, &services.tools.current(), EventKind::BeforeTool, name);
+        PlannedCall { call, is_judged }
+    }
 }
 
 /// Returns whether hooks run on this event for a tool, under any of its names.
@@ -86,7 +99,7 @@ struct ToolInvocation<'a> {
     name: String,
     /// The name in the request, which may be an alias.
     requested_name: String,
-    args: Map<String, Value>,
+    args: CallArguments,
     requested_by: RequestedBy,
     consent: UserConsent,
     visibility: Visibility,
@@ -149,15 +162,14 @@ impl CallProgress {
 /// Runs a call of the model, with its tail calls, and returns the result for the turn.
 pub(crate) async fn run_model_call(
     services: &Arc<Services>,
-    call: &FunctionCall,
+    PlannedCall { call, is_judged }: &PlannedCall,
     call_id: &str,
     number: CallNumber,
     choice: Option<&ToolChoice>,
     scope: &TurnScope,
 ) -> CallResult {
     let first = ToolInvocation::new(services, call_id.to_owned(), &call.name, call.args.clone(), scope);
-    let unannounced =
-        has_hooks_for(services, &first.tools, EventKind::BeforeTool, &first.name).then(|| call.args.clone());
+    let unannounced = is_judged.then(|| call.args.clone());
     let (last, end) = run_with_tail_calls(
         ToolInvocation { unannounced_args: unannounced, call_number: Some(number), ..first },
         None,
@@ -219,7 +231,7 @@ impl<'a> ToolInvocation<'a> {
             id,
             name: hookwright_tools::canonical_name(asked_for).to_owned(),
             requested_name: asked_for.to_owned(),
-            args,
+            args: args.into(),
             requested_by: RequestedBy::Model,
             consent: UserConsent::Needed,
             visibility: Visibility::Normal,
@@ -292,7 +304,7 @@ impl<'a> ToolInvocation<'a> {
 
     /// Runs the tool and returns its result, with the files that it may have changed.
     async fn execute(&self, tool: &Arc<dyn Tool>) -> (ToolResult, Option<CallTargets>) {
-        let args = Value::Object(self.args.clone());
+        let args = self.args.as_value();
         tracing::debug!(rewritten = ?self.rewritten_args, "the tool runs");
         tracing::trace!(%args, "its arguments");
         self.send_visible(|name| {
@@ -300,8 +312,8 @@ impl<'a> ToolInvocation<'a> {
                 call_id: self.id.clone(),
                 name,
                 kind: tool.kind(),
-                args: self.args.clone(),
-                description: tool.describe(&args),
+                args: self.args.to_map(),
+                description: tool.describe(args),
                 rewritten_args: self.rewritten_args.clone(),
             })
         });
@@ -326,8 +338,8 @@ impl<'a> ToolInvocation<'a> {
         // Changes by the user's own command are not attributed to the agent.
         let may_change = !tool.kind().is_harmless() && self.requested_by != RequestedBy::User;
         let (result, kept) = match may_change {
-            true => self.run_in_tamper_window(tool, &args, &context).await,
-            false => (run_tool_catching_panics(tool, &args, &context).await, None),
+            true => self.run_in_tamper_window(tool, args, &context).await,
+            false => (run_tool_catching_panics(tool, args, &context).await, None),
         };
         if self.requested_by == RequestedBy::User && !tool.kind().is_harmless() {
             self.services.tamper_watch.rescan().await;

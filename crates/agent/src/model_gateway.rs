@@ -14,7 +14,6 @@ use hookwright_model::{AnyModel, Chunk, Model, ModelError, ModelRequest, Part, P
 use hookwright_settings::Secrets;
 use hookwright_tools::{ToolSet, canonical_name};
 
-use crate::call;
 use crate::event::{AgentNotice, ModelEvent};
 use crate::loop_detector::LoopDetector;
 use crate::scope::TurnScope;
@@ -121,11 +120,6 @@ impl ModelAnswer {
     }
 }
 
-/// Returns whether the answer has calls that BeforeTool hooks have yet to see and may redact.
-fn may_be_redacted(services: &Services, chunk: &Chunk) -> bool {
-    chunk.function_calls().any(|call| call::has_before_tool_hooks(services, &call.name))
-}
-
 /// Returns the answer as it may be recorded.
 ///
 /// The calls of a truncated answer are left out: they are not run, so no hook judges them.
@@ -193,8 +187,8 @@ fn strip_hidden_from_hooks(tools: &ToolSet, part: &mut Part) {
 
 /// Sends a request and returns its outcome, with all hooks of the request and of the answer run.
 ///
-/// The response event of an answer whose calls BeforeTool hooks have yet to judge is put into
-/// `held`; the caller sends it after those hooks.
+/// The response event of an answer with calls is put into `held`: the caller sends it after BeforeTool hooks have judged
+/// the calls, as they may redact the arguments.
 pub(crate) async fn ask_model(
     services: &Services,
     mut request: ModelRequest,
@@ -251,7 +245,7 @@ pub(crate) async fn ask_model(
         },
     };
     match &answer {
-        ModelAnswer::Complete(chunk, _) if may_be_redacted(services, chunk) => *held = Some(event),
+        ModelAnswer::Complete(chunk, _) if chunk.function_calls().next().is_some() => *held = Some(event),
         _ => services.events.send(event),
     }
     answer

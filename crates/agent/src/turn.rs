@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use tracing::Instrument;
 
 use crate::agent::Agent;
-use crate::call::{self, CallResult, TurnControl};
+use crate::call::{self, CallResult, PlannedCall, TurnControl};
 use crate::compress::{self, CompressionTrigger};
 use crate::event::{AgentNotice, CallNumber, ModelEvent, TurnEnd};
 use crate::loop_detector::LoopDetector;
@@ -46,7 +46,11 @@ impl Agent {
             };
             text.push_str(if text.is_empty() { "" } else { "\n" });
             text.push_str(&chunk.text());
-            let calls: Vec<FunctionCall> = chunk.function_calls().cloned().collect();
+            let plan = |call: &FunctionCall| PlannedCall::new(&self.services, call.clone());
+            let calls: Vec<PlannedCall> = chunk.function_calls().map(plan).collect();
+            if !calls.iter().any(|call| call.is_judged) {
+                held.take().into_iter().for_each(|event| self.services.events.send(event));
+            }
             self.warn_of_truncation(&chunk);
             self.push_message(chunk.into_content());
             if calls.is_empty() {
@@ -146,13 +150,13 @@ impl Agent {
     /// Runs the calls of an answer and adds their results to the history; returns how the turn ends, if it does.
     async fn answer_calls(
         &mut self,
-        calls: &[FunctionCall],
+        calls: &[PlannedCall],
         choice: Option<&ToolChoice>,
         held: Option<ModelEvent>,
         guard: &mut LoopDetector,
         scope: &TurnScope,
     ) -> Option<TurnEnd> {
-        let repeated = calls.iter().find_map(|call| guard.record_call(&call.name, &call.args));
+        let repeated = calls.iter().find_map(|PlannedCall { call, .. }| guard.record_call(&call.name, &call.args));
         let repeated = repeated.filter(|_| self.services.loop_detection);
         let mut room = ResultBudget(MAX_RESULTS_BYTES);
         let mut parts = Vec::new();
@@ -162,10 +166,12 @@ impl Agent {
         for batch in self.split_into_batches(calls) {
             if end.is_some() {
                 // Every call needs a response, or the provider rejects the history.
-                parts.extend(batch.iter().map(skipped_call_part));
+                parts.extend(batch.iter().map(|planned| skipped_call_part(&planned.call)));
                 // Arguments that BeforeTool hooks would have judged, but never saw, are not kept.
-                let unseen = |call: &FunctionCall| call::has_before_tool_hooks(&self.services, &call.name);
-                redacted.extend(batch.iter().map(|call| unseen(call).then(|| call::redact_values(call.args.clone()))));
+                let redact = |PlannedCall { call, is_judged }: &PlannedCall| {
+                    is_judged.then(|| call::redact_values(call.args.clone()))
+                };
+                redacted.extend(batch.iter().map(redact));
                 continue;
             }
             let results = self.run_batch(batch, number, choice, &mut room, scope).await;
@@ -202,9 +208,9 @@ impl Agent {
     }
 
     /// Splits calls into batches: adjacent harmless calls run in parallel, all others alone and in order.
-    fn split_into_batches<'c>(&self, calls: &'c [FunctionCall]) -> Vec<&'c [FunctionCall]> {
+    fn split_into_batches<'c>(&self, calls: &'c [PlannedCall]) -> Vec<&'c [PlannedCall]> {
         let tools = self.services.tools.current();
-        let harmless = |call: &FunctionCall| {
+        let harmless = |PlannedCall { call, .. }: &PlannedCall| {
             tools.get(&call.name).is_some_and(|tool| tool.kind().is_harmless() && tool.kind() != ToolKind::Think)
         };
         calls.chunk_by(|one, next| harmless(one) && harmless(next)).collect()
@@ -212,14 +218,14 @@ impl Agent {
 
     async fn run_batch(
         &mut self,
-        batch: &[FunctionCall],
+        batch: &[PlannedCall],
         first: CallNumber,
         choice: Option<&ToolChoice>,
         room: &mut ResultBudget,
         scope: &TurnScope,
     ) -> Vec<CallResult> {
         let mut ids = Vec::new();
-        for call in batch {
+        for PlannedCall { call, is_judged } in batch {
             self.tool_call_count += 1;
             // The name of an unknown tool is text of the model and does not go into a call identifier.
             let known = self.services.tools.current().get(canonical_name(&call.name)).is_some();
@@ -228,7 +234,7 @@ impl Agent {
             // Each model numbers its own calls; the agent's identifier keeps the numbers of several agents apart.
             let call_id = scope.agent.as_ref().map_or(call_id.clone(), |agent| format!("{}/{call_id}", agent.id));
             // Arguments that BeforeTool hooks may redact are announced after those hooks have run.
-            if !call::has_before_tool_hooks(&self.services, &call.name) {
+            if !is_judged {
                 call::announce_request(&self.services, &call_id, &call.name, call.args.clone());
             }
             ids.push(call_id);
@@ -252,7 +258,7 @@ impl Agent {
                 results.extend(unwrap_join(tasks.join_next().await).map(&mut keep));
             }
             let (services, call, choice) = (Arc::clone(&self.services), call.clone(), choice.cloned());
-            let delegates = canonical_name(&call.name) == DELEGATE_TO_AGENT;
+            let delegates = canonical_name(&call.call.name) == DELEGATE_TO_AGENT;
             let scope = if delegates { side_by_side.clone() } else { scope.clone() };
             let number = CallNumber { ordinal: first.ordinal + at, total: first.total };
             let run =

@@ -9,10 +9,10 @@ use hookwright_model::ToolChoice;
 use hookwright_tools::{FileDiff, Tool, ToolDisplay, ToolErrorKind, ToolKind, canonical_arguments};
 use serde_json::{Map, Value};
 
-use super::end::{CompletedCall, cancelled_call, empty_completion, failed_call, stopped_call};
+use super::end::{CompletedCall, UserDenial, cancelled_call, empty_completion, failed_call, stopped_call};
 use super::project_reads::only_reads_project;
 use super::prompt_tools::{UserConsent, Visibility};
-use super::{ToolInvocation, USER_DENIAL_PREFIX, announce_request, has_hooks_for, redact_values};
+use super::{ToolInvocation, USER_DENIAL_MESSAGE, announce_request, has_hooks_for, redact_values};
 use crate::approval::{ApprovalDecision, ApprovalSubject, FlagEffect, Permission};
 use crate::approval_prompt::ask_for_approval;
 use crate::event::{AgentNotice, ApprovalDemand, ApprovalReply, ApprovalRequest, CallDecision};
@@ -71,7 +71,7 @@ impl ToolInvocation<'_> {
             )));
         }
         let fits = canonical_arguments(&self.name, &mut self.args);
-        match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check_call(&self.name, self.args.as_value())) {
             Ok(tool) => {
                 self.mcp_context = tool.mcp_context();
                 Ok(tool.clone())
@@ -102,7 +102,7 @@ impl ToolInvocation<'_> {
     async fn fire_before_tool(&mut self) -> Result<(HookOpinion, ArgumentNames), Box<CompletedCall>> {
         let event = BeforeTool {
             tool_name: Cow::Borrowed(&self.name),
-            tool_input: Cow::Borrowed(&self.args),
+            tool_input: Cow::Borrowed(&*self.args),
             mcp_context: self.mcp_context.as_ref().map(Cow::Borrowed),
             original_request_name: self.tail_call_origin.as_deref().map(Cow::Borrowed),
             tool_use_id: Some(Cow::Borrowed(&self.id)),
@@ -117,7 +117,7 @@ impl ToolInvocation<'_> {
         let is_cut_short =
             self.scope.is_cancelled() && has_hooks_for(self.services, &self.tools, EventKind::BeforeTool, &self.name);
         if is_cut_short || is_undecided {
-            self.unrecorded_args = (!is_cut_short && !outcome.runs.iter().any(redacts)).then(|| self.args.clone());
+            self.unrecorded_args = (!is_cut_short && !outcome.runs.iter().any(redacts)).then(|| self.args.to_map());
             self.redact(None);
         } else if answer.redact_input {
             self.redact(answer.tool_input.as_ref());
@@ -193,7 +193,7 @@ impl ToolInvocation<'_> {
 
     /// Sets the arguments that are kept in place of the model's, as hooks asked.
     fn redact(&mut self, changes: Option<&Map<String, Value>>) {
-        let mut kept = self.args.clone();
+        let mut kept = self.args.to_map();
         match changes {
             Some(changes) => {
                 let mut changes = changes.clone();
@@ -212,7 +212,7 @@ impl ToolInvocation<'_> {
     /// Replaces the arguments of a call that will not run with the redacted ones.
     fn replace_with_redacted(&mut self) {
         if let Some(kept) = self.redacted_args.clone().filter(|_| self.requested_by != RequestedBy::Hook) {
-            self.args = kept;
+            self.args = kept.into();
         }
     }
 
@@ -238,7 +238,7 @@ impl ToolInvocation<'_> {
             return Ok(names);
         }
         self.decision = Some(CallDecision::Modify);
-        match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check_call(&self.name, self.args.as_value())) {
             Ok(_) => Ok(names),
             Err(problem) => {
                 let message =
@@ -373,7 +373,7 @@ impl ToolInvocation<'_> {
             match permission {
                 Permission::Refused(reason) => return Err(self.reject(format!("Tool execution blocked: {reason}"))),
                 Permission::Denied(words) => return Err(self.reject(words)),
-                _ if self.args == args => {
+                _ if *self.args == args => {
                     self.allowed_path = protected.map(|path| self.services.approvals.resolve_protected_path(&path));
                     return Ok(());
                 }
@@ -384,13 +384,13 @@ impl ToolInvocation<'_> {
 
     /// Returns whether the file change would now differ from the one that was shown.
     async fn is_diff_outdated(&self, tool: &Arc<dyn Tool>, shown: &FileDiff) -> bool {
-        let now = tool.preview(&Value::Object(self.args.clone()), &self.tool_context()).await;
+        let now = tool.preview(self.args.as_value(), &self.tool_context()).await;
         // If there is no change to make any more, the tool reports that.
         matches!(now, Some(ToolDisplay::Diff(now)) if *now != *shown)
     }
 
     async fn approval_request(&self, tool: &Arc<dyn Tool>, asked_by: Option<ApprovalDemand>) -> ApprovalRequest {
-        let args = Value::Object(self.args.clone());
+        let args = self.args.as_value();
         ApprovalRequest {
             call_id: self.id.clone(),
             name: self.name.clone(),
@@ -400,9 +400,9 @@ impl ToolInvocation<'_> {
                 _ => tool.display_name().to_owned(),
             },
             kind: tool.kind(),
-            args: self.args.clone(),
-            description: tool.describe(&args),
-            preview: tool.preview(&args, &self.tool_context()).await,
+            args: self.args.to_map(),
+            description: tool.describe(args),
+            preview: tool.preview(args, &self.tool_context()).await,
             rewritten_args: self.rewritten_args.clone(),
             original_args: self.redacted_args.is_none().then(|| self.original_args.clone()),
             call_number: self.call_number,
@@ -434,7 +434,7 @@ impl ToolInvocation<'_> {
     /// Returns the call as the approval rules judge it.
     fn approval_subject<'a>(&'a self, tool: &'a Arc<dyn Tool>) -> ApprovalSubject<'a> {
         let agent = self.scope.agent.as_ref().map(|agent| agent.name.as_str());
-        let reads_from = tool.source_server(&Value::Object(self.args.clone())).map(Cow::Owned);
+        let reads_from = tool.source_server(self.args.as_value()).map(Cow::Owned);
         let (server, workspace) = (tool.mcp_origin(), Some(&*self.workspace));
         ApprovalSubject { tool: &self.name, kind: tool.kind(), args: &self.args, server, reads_from, agent, workspace }
     }
@@ -444,9 +444,9 @@ impl ToolInvocation<'_> {
         self.decision = Some(CallDecision::Modify);
         self.rewritten_args.clear();
         self.original_args.clear();
-        self.args = args;
+        self.args = args.into();
         let fits = canonical_arguments(&self.name, &mut self.args);
-        match fits.and_then(|()| self.tools.check_call(&self.name, &Value::Object(self.args.clone()))) {
+        match fits.and_then(|()| self.tools.check_call(&self.name, self.args.as_value())) {
             Ok(_) => Ok(()),
             Err(problem) => Err(Box::new(CompletedCall { result: problem.into(), ..empty_completion() })),
         }
@@ -474,8 +474,9 @@ impl ToolInvocation<'_> {
             ApprovalReply::Deny(word) => {
                 self.decision = Some(CallDecision::Reject);
                 // Scripts written for Gemini CLI search for this word.
-                let word = word.map_or_else(|| " (Cancelled)".to_owned(), |word| format!(": {word}"));
-                Err(Box::new(failed_call(ToolErrorKind::ExecutionFailed, format!("{USER_DENIAL_PREFIX}{word}"))))
+                let words = word.as_ref().map_or_else(|| " (Cancelled)".to_owned(), |word| format!(": {word}"));
+                let failed = failed_call(ToolErrorKind::ExecutionFailed, format!("{USER_DENIAL_MESSAGE}{words}"));
+                Err(Box::new(CompletedCall { user_denial: Some(UserDenial(word)), ..failed }))
             }
             // `Server` is only offered for MCP tools.
             ApprovalReply::Cancel | ApprovalReply::Server => {

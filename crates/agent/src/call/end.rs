@@ -9,7 +9,7 @@ use hookwright_model::{FunctionCall, Part};
 use hookwright_tools::{ResultContent, ResultPart, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 use serde_json::{Map, Value};
 
-use super::{CallProgress, CallResult, ToolInvocation, TurnControl, USER_DENIAL_PREFIX, has_hooks_for};
+use super::{CallProgress, CallResult, ToolInvocation, TurnControl, has_hooks_for};
 use crate::event::{CallError, ToolEnd, ToolEvent};
 use crate::translate::{escape_hook_marker, hook_context};
 
@@ -23,7 +23,13 @@ pub(super) struct CompletedCall {
     pub(super) is_hidden: bool,
     /// The marked context that hooks added to the result.
     pub(super) added_context: Option<String>,
+    /// The user's refusal, if the user did not allow the call.
+    pub(super) user_denial: Option<UserDenial>,
 }
+
+/// The user's refusal of a call, with an optional message to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct UserDenial(pub(crate) Option<String>);
 
 impl ToolInvocation<'_> {
     /// Runs AfterTool hooks, which may hide the result, add context to it, or request a tail call.
@@ -42,7 +48,7 @@ impl ToolInvocation<'_> {
         }
         let event = AfterTool {
             tool_name: Cow::Borrowed(&self.name),
-            tool_input: Cow::Borrowed(&self.args),
+            tool_input: Cow::Borrowed(&*self.args),
             tool_response: Cow::Owned(result.to_json()),
             mcp_context: self.mcp_context.as_ref().map(Cow::Borrowed),
             original_request_name: self.tail_call_origin.as_deref().map(Cow::Borrowed),
@@ -114,7 +120,7 @@ impl ToolInvocation<'_> {
             ToolEvent::Finished(Box::new(ToolEnd {
                 call_id: self.id.clone(),
                 name,
-                args: self.args.clone(),
+                args: self.args.to_map(),
                 unrecorded_args: self.unrecorded_args.clone(),
                 display: result.return_display.clone(),
                 content: result.llm_content.to_text(),
@@ -133,14 +139,13 @@ impl ToolInvocation<'_> {
         // A call that no hook has seen costs nothing more.
         let Some(journal) = self.services.journal.as_ref().filter(|journal| journal.has_call(&self.id)) else { return };
         let error = finished.result.error.as_ref();
-        let is_user_denial = |message: &str| message.starts_with(USER_DENIAL_PREFIX);
         let (result, refused_by) = match error {
             None => (JournalCallResult::Ran, None),
             Some(failure) => match failure.kind {
                 ToolErrorKind::Cancelled => (JournalCallResult::Cancelled, None),
                 ToolErrorKind::PolicyViolation => (JournalCallResult::Refused, Some("hook or policy")),
                 ToolErrorKind::StopExecution => (JournalCallResult::Refused, Some("hook")),
-                _ if is_user_denial(&failure.message) => (JournalCallResult::Refused, Some("user")),
+                _ if finished.user_denial.is_some() => (JournalCallResult::Refused, Some("user")),
                 _ => (JournalCallResult::Failed, None),
             },
         };
@@ -230,6 +235,7 @@ pub(super) fn empty_completion() -> CompletedCall {
         control: TurnControl::Continue,
         is_hidden: false,
         added_context: None,
+        user_denial: None,
     }
 }
 

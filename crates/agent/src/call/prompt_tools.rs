@@ -8,8 +8,8 @@ use hookwright_hooks::RequestedBy;
 use hookwright_tools::{Tool, ToolErrorKind, ToolFailure, ToolResult, ToolSet};
 use serde_json::{Map, Value};
 
-use super::end::CompletedCall;
-use super::{ToolInvocation, TurnControl, USER_DENIAL_PREFIX, run_with_tail_calls};
+use super::end::{CompletedCall, UserDenial};
+use super::{ToolInvocation, TurnControl, USER_DENIAL_MESSAGE, run_with_tail_calls};
 use crate::event::TurnEnd;
 use crate::scope::TurnScope;
 use crate::services::Services;
@@ -93,7 +93,7 @@ impl PromptToolError {
             PromptToolError::Cancelled => Err(TurnEnd::Cancelled),
             PromptToolError::Refused(reason) => Ok(reason),
             PromptToolError::Denied(word) => {
-                Ok(format!("{USER_DENIAL_PREFIX}{}", word.map(|word| format!(": {word}")).unwrap_or_default()))
+                Ok(format!("{USER_DENIAL_MESSAGE}{}", word.map(|word| format!(": {word}")).unwrap_or_default()))
             }
             PromptToolError::Failed(failure) => Ok(failure.message),
         }
@@ -131,7 +131,7 @@ impl AdmittedCall<'_> {
 
     /// Returns a one-line description of the call.
     pub(crate) fn describe(&self) -> String {
-        self.tool.describe(&Value::Object(self.call.args.clone()))
+        self.tool.describe(self.call.args.as_value())
     }
 
     /// Runs the call. AfterTool hooks judge its result and may request a tail call.
@@ -170,8 +170,8 @@ fn error_from_completion(end: CompletedCall) -> PromptToolError {
     }
     match end.result.error {
         Some(failure) if failure.kind == ToolErrorKind::PolicyViolation => PromptToolError::Refused(failure.message),
-        Some(failure) => match failure.message.strip_prefix(USER_DENIAL_PREFIX) {
-            Some(word) => PromptToolError::Denied(word.strip_prefix(": ").map(str::to_owned)),
+        Some(failure) => match end.user_denial {
+            Some(UserDenial(word)) => PromptToolError::Denied(word),
             None => PromptToolError::Failed(failure),
         },
         None => PromptToolError::Failed(ToolFailure::new(ToolErrorKind::ExecutionFailed, "it gave nothing")),
