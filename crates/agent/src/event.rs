@@ -20,6 +20,7 @@ use crate::question::{Question, QuestionId};
 pub use approval_request::{ApprovalDemand, ApprovalReply, ApprovalRequest, CallNumber, GuardTrustReply};
 pub use hook::HookEvent;
 pub use model::ModelEvent;
+pub(crate) use session::serialize_messages;
 pub use session::{SessionActivity, SessionEvent};
 pub use tool::{CallDecision, CallError, ToolEnd, ToolEvent, ToolStart};
 pub use turn::{TurnEnd, TurnEndSeverity, TurnEvent};
@@ -112,6 +113,6 @@ fn serialize_shared<T: Serialize + ?Sized, S: Serializer>(value: &Arc<T>, serial
 }
 
 /// Serialises a duration as milliseconds, with three decimals.
-fn serialize_millis<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_millis<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64((duration.as_secs_f64() * 1e6).round() / 1e3)
 }

@@ -4,18 +4,23 @@
 //! many events wait for capacity with [`EventSender::wait_for_capacity`]. [`EventSender::send`] itself never
 //! waits. The events are defined in `event.rs`.
 
-use std::collections::{HashMap, VecDeque};
+mod observers;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hookwright_hooks::SubAgent;
-use hookwright_model::estimate_tokens;
+use hookwright_model::Part;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{AgentEvent, HookEvent, ModelEvent, QuestionEvent, ToolEvent};
 use crate::question::{Answer, Question, QuestionId, QuestionSubject};
+use crate::session::{SessionStatistics, SessionView};
+use observers::ObserverSet;
+pub use observers::SessionObserver;
 
 /// From this number of unread events on, producers that wait for capacity are held up.
 const MAX_UNREAD_EVENTS: usize = 1024;
@@ -51,6 +56,8 @@ struct EventQueueCloser(Arc<EventQueue>);
 
 #[derive(Debug, Default)]
 struct EventQueue {
+    /// Locked before `state`, and during both, so that observers see events in the order of the queue.
+    observers: Mutex<ObserverSet>,
     state: Mutex<EventQueueState>,
     arrived: Notify,
     /// The equivalent of `arrived` for a reader thread.
@@ -80,7 +87,7 @@ struct EventQueueState {
     reader_thread: ReaderThread,
     last_question: u64,
     /// The questions that wait for an answer. They are dismissed when the channel closes or its reader is dropped.
-    open_questions: HashMap<QuestionId, oneshot::Sender<Answer>>,
+    open_questions: BTreeMap<QuestionId, (QuestionSubject, oneshot::Sender<Answer>)>,
 }
 
 /// An event with its estimated size in memory.
@@ -99,12 +106,8 @@ struct OpenQuestion {
 
 impl Drop for OpenQuestion {
     fn drop(&mut self) {
-        let mut state = self.queue.lock();
-        state.open_questions.remove(&self.id);
-        if !state.reader_gone && !state.is_closed {
-            state.push(QuestionEvent::Closed(self.id).into());
-            self.queue.wake_reader(state);
-        }
+        self.queue.lock().open_questions.remove(&self.id);
+        self.queue.publish(QuestionEvent::Closed(self.id).into());
     }
 }
 
@@ -139,17 +142,33 @@ impl EventSender {
     ///
     /// It never waits: callers that produce many events use [`EventSender::wait_for_capacity`].
     pub fn send(&self, event: impl Into<AgentEvent>) {
-        let Some(event) = self.tag_subagent(event.into()) else { return };
-        let queue = &self.closer.0;
-        let mut state = queue.lock();
-        if state.reader_gone || state.is_closed {
-            return;
+        if let Some(event) = self.tag_subagent(event.into()) {
+            self.closer.0.publish(event);
         }
-        let waits = state.is_coalesced.is_some_and(|can_wait| can_wait(&event)) || state.is_coalescing_text(&event);
-        state.push(event);
-        if !waits || state.events.len() >= TEXT_JOIN_THRESHOLD_EVENTS || state.bytes >= MAX_COALESCED_BYTES {
-            queue.wake_reader(state);
-        }
+    }
+
+    /// Adds the observers of the session, which see every later event, and returns their warnings.
+    pub(crate) fn add_observers(&self, observers: Vec<Box<dyn SessionObserver>>, view: &SessionView) -> Vec<String> {
+        let mut set = self.closer.0.lock_observers();
+        set.observers.extend(observers);
+        set.on_configuration(view);
+        set.observers.iter_mut().flat_map(|observer| observer.begin(view)).collect()
+    }
+
+    /// Tells the observers that the configuration or the connection has changed.
+    pub(crate) fn update_observers(&self, view: &SessionView) {
+        self.closer.0.lock_observers().on_configuration(view);
+    }
+
+    /// Ends the observers, and returns their warnings. A second call has no effect.
+    pub(crate) fn finish_observers(&self) -> Vec<String> {
+        let observers = std::mem::take(&mut self.closer.0.lock_observers().observers);
+        observers.into_iter().flat_map(|mut observer| observer.finish()).collect()
+    }
+
+    /// Returns the session's statistics.
+    pub(crate) fn statistics(&self) -> SessionStatistics {
+        self.closer.0.lock_observers().statistics.clone()
     }
 
     /// Wraps the event of a sub-agent's sender in [`AgentEvent::SubAgent`].
@@ -185,16 +204,24 @@ impl EventSender {
         state.last_question += 1;
         let id = QuestionId(state.last_question);
         let (reply, answer) = oneshot::channel();
-        state.open_questions.insert(id, reply);
-        state.push(QuestionEvent::Asked(Question { id, subject }).into());
-        queue.wake_reader(state);
+        state.open_questions.insert(id, (subject.clone(), reply));
+        drop(state);
+        queue.publish(QuestionEvent::Asked(Question { id, subject }).into());
         Some(OpenQuestion { id, answer, queue: queue.clone() })
     }
 
     /// Answers a question, and returns whether it was still open.
     pub fn answer(&self, id: QuestionId, answer: Answer) -> bool {
         let reply = self.closer.0.lock().open_questions.remove(&id);
-        reply.is_some_and(|reply| reply.send(answer).is_ok())
+        reply.is_some_and(|(_, reply)| reply.send(answer).is_ok())
+    }
+
+    /// Returns the questions that wait for an answer, in the order in which they were asked.
+    pub(crate) fn open_questions(&self) -> Vec<Question> {
+        let state = self.closer.0.lock();
+        let question =
+            |(id, (subject, _)): (&QuestionId, &(QuestionSubject, _))| Question { id: *id, subject: subject.clone() };
+        state.open_questions.iter().map(question).collect()
     }
 
     /// Returns whether a front end shows live output of commands; it does not for a sub-agent.
@@ -235,6 +262,11 @@ impl EventStream {
     /// It is meant for a front end that only counts such events: waking a reader takes longer than most of them.
     pub fn set_coalesced(&mut self, can_wait: fn(&AgentEvent) -> bool) {
         self.queue.lock().is_coalesced = Some(can_wait);
+    }
+
+    /// Returns the session's statistics, which count the queued events too.
+    pub fn statistics(&self) -> SessionStatistics {
+        self.queue.lock_observers().statistics.clone()
     }
 
     /// Receives the next event, `None` when the channel is closed and empty.
@@ -294,7 +326,7 @@ impl EventStream {
 impl Drop for EventStream {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
-        *state = EventQueueState { reader_gone: true, ..EventQueueState::default() };
+        *state = EventQueueState { reader_gone: true, is_closed: state.is_closed, ..EventQueueState::default() };
         drop(state);
         self.queue.space_freed.notify_waiters();
     }
@@ -303,6 +335,29 @@ impl Drop for EventStream {
 impl EventQueue {
     fn lock(&self) -> MutexGuard<'_, EventQueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_observers(&self) -> MutexGuard<'_, ObserverSet> {
+        self.observers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Shows an event to the observers, and queues it for the reader, if there is one.
+    fn publish(&self, event: AgentEvent) {
+        let mut observers = self.lock_observers();
+        if self.lock().is_closed {
+            return;
+        }
+        observers.on_event(&event);
+        let mut state = self.lock();
+        drop(observers);
+        if state.reader_gone || state.is_closed {
+            return;
+        }
+        let waits = state.is_coalesced.is_some_and(|can_wait| can_wait(&event)) || state.is_coalescing_text(&event);
+        state.push(event);
+        if !waits || state.events.len() >= TEXT_JOIN_THRESHOLD_EVENTS || state.bytes >= MAX_COALESCED_BYTES {
+            self.wake_reader(state);
+        }
     }
 
     /// Wakes the reader, in whichever way it waits.
@@ -442,8 +497,9 @@ fn event_bytes(event: &AgentEvent) -> usize {
     match event {
         AgentEvent::Model(ModelEvent::Text(text) | ModelEvent::Thought(text)) => text.len(),
         AgentEvent::Model(ModelEvent::Requested { request, .. }) => {
-            usize::try_from(BYTES_PER_TOKEN * estimate_tokens(request)).unwrap_or(usize::MAX)
+            request.contents.iter().flat_map(|content| &content.parts).map(Part::memory_bytes).sum()
         }
+        AgentEvent::Model(ModelEvent::Answered { response, .. }) => response.memory_bytes(),
         AgentEvent::Hook(HookEvent::Started { hook, .. }) => hook.len(),
         AgentEvent::Hook(HookEvent::Finished { report, input }) => {
             report.stdout.text.len() + report.stderr.text.len() + input.len()
@@ -457,9 +513,6 @@ fn event_bytes(event: &AgentEvent) -> usize {
         }
     }
 }
-
-/// The relation of a model's estimated tokens to bytes.
-const BYTES_PER_TOKEN: u64 = 4;
 
 /// Counts the bytes that are written to it.
 struct ByteCounter(usize);

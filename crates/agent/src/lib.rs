@@ -52,7 +52,7 @@ pub use event::{
     GuardTrustReply, HookEvent, ModelEvent, QuestionEvent, SessionActivity, SessionEvent, ToolEnd, ToolEvent,
     ToolStart, TurnEnd, TurnEndSeverity, TurnEvent,
 };
-pub use event_channel::{EventSender, EventStream};
+pub use event_channel::{EventSender, EventStream, SessionObserver};
 pub use hookwright_settings::ApprovalMode;
 pub use model_gateway::ModelGateway;
 pub use policy::{

@@ -10,7 +10,7 @@ use crate::protect::GuardChange;
 use crate::services::{Interaction, Services};
 
 /// The identifier of a question, unique in its session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct QuestionId(pub u64);
 
 /// A question that waits for the user's answer.

@@ -6,7 +6,7 @@ use hookwright_model::Content;
 use hookwright_settings::ApprovalMode;
 use serde::{Serialize, Serializer};
 
-use crate::session::Reply;
+use crate::session::{Reply, Snapshot};
 
 /// An event of a session.
 #[derive(Clone, Debug, Serialize)]
@@ -56,9 +56,11 @@ pub enum SessionEvent {
     ModelChanged(String),
     /// The stored connection was removed, and the session ends.
     LoggedOut,
+    /// The state of the session, as [`SessionCommand::Snapshot`](crate::session::SessionCommand::Snapshot) asks for it.
+    Snapshot(Box<Snapshot>),
 }
 
-fn serialize_messages<S: Serializer>(messages: &[Arc<Content>], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize_messages<S: Serializer>(messages: &[Arc<Content>], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(messages.iter().map(|message| &**message))
 }
 

@@ -20,9 +20,10 @@ use super::mcp_sign_in::McpSignInTask;
 use super::options::SessionOptions;
 use super::reply::Reply;
 use super::setup::{self, PreparedAgent};
-use super::{ActorMessage, SharedView, Shutdown};
+use super::{ActorMessage, SessionProgress, SharedView, Shutdown};
 use crate::agent::{Agent, EndReason, StartSource};
 use crate::event::{AgentEvent, AgentNotice, SessionEvent, TurnEnd, TurnEvent};
+use crate::event_channel::SessionObserver;
 use crate::panics::panic_message;
 use crate::protect::{report_changes_at_end, reset_approval_mode};
 use crate::services::{Interaction, Services};
@@ -120,8 +121,14 @@ impl SessionActor {
         }
     }
 
-    /// Runs until the session is over.
-    pub(super) async fn run(mut self) {
+    /// Adds observers of the session.
+    pub(super) fn add_observers(&mut self, observers: Vec<Box<dyn SessionObserver>>) {
+        let view = self.shared.view();
+        self.startup_warnings.extend(view.services.events.add_observers(observers, &view));
+    }
+
+    /// Runs until the session is over, and returns the last warnings of its observers.
+    pub(super) async fn run(mut self) -> Vec<String> {
         self.announce_configuration();
         self.reply_agent_diagnostics();
         for warning in std::mem::take(&mut self.startup_warnings) {
@@ -159,6 +166,10 @@ impl SessionActor {
             agent.shutdown().await;
         }
         report_changes_at_end(&self.services());
+        let events = self.services().events.clone();
+        // Front ends show the end of the session while its observers complete their work.
+        drop(self);
+        events.finish_observers()
     }
 
     /// Returns the conversation, which is empty while a task has it.
@@ -179,6 +190,13 @@ impl SessionActor {
 
     pub(super) fn send_event(&self, event: impl Into<AgentEvent>) {
         self.services().events.send(event);
+    }
+
+    /// Reports that the configuration or the connection has changed.
+    pub(super) fn send_configuration_changed(&self) {
+        let view = self.shared.view();
+        view.services.events.update_observers(&view);
+        self.send_event(SessionEvent::ConfigurationChanged);
     }
 
     pub(super) fn reply(&self, reply: Reply) {
@@ -223,7 +241,7 @@ impl SessionActor {
     }
 
     fn handle_command(&mut self, order: SessionCommand) {
-        tracing::debug!(order = order.as_str(), "ordered");
+        tracing::debug!(order = order.name(), "ordered");
         match order {
             SessionCommand::Prompt(prompt) => self.enqueue_prompt(prompt.clone(), prompt),
             SessionCommand::UseSkill { name, task, typed } => self.use_skill(&name, &task, typed),
@@ -250,6 +268,9 @@ impl SessionActor {
                 self.enqueue(QueuedTask { typed: "/compress".to_owned(), task: AgentTask::Compress })
             }
             SessionCommand::Answer { id, answer } => drop(self.services().events.answer(id, answer)),
+            SessionCommand::Snapshot => {
+                self.send_event(SessionEvent::Snapshot(Box::new(self.shared.view().snapshot())));
+            }
             SessionCommand::Sync if self.dialogs.is_empty() => self.send_event(SessionEvent::Synced),
             SessionCommand::Sync => self.is_sync_due = true,
             SessionCommand::Cancel => self.cancel_task(),
@@ -270,6 +291,9 @@ impl SessionActor {
             SessionCommand::SetApprovalMode(mode) => self.set_approval_mode(mode),
             SessionCommand::Tools(detail) => self.list_tools(detail),
             SessionCommand::About => self.show_about(),
+            SessionCommand::Statistics => {
+                self.reply(Reply::Statistics(Box::new(self.services().events.statistics())));
+            }
             SessionCommand::ListCustomCommands => self.list_custom_commands(),
             SessionCommand::Memory(order) => self.handle_memory(order),
             SessionCommand::Agents(order) => self.handle_agents(order),
@@ -328,8 +352,10 @@ impl SessionActor {
             self.shared.update(|view| (view.services, view.model) = (services, model));
             self.connect_servers();
         }
-        tracing::debug!(with = job.activity().as_str(), "busy");
-        self.send_event(SessionEvent::Busy(job.activity()));
+        let activity = job.activity();
+        tracing::debug!(with = activity.as_str(), "busy");
+        self.shared.update(|view| view.progress.activity = Some(activity));
+        self.send_event(SessionEvent::Busy(activity));
         let (cancel, view) = (self.cancel.clone(), self.shared.view());
         self.agent_slot = AgentSlot::Busy(tokio::spawn(async move { job.run(agent, &view.loaded, &cancel).await }));
     }
@@ -352,8 +378,12 @@ impl SessionActor {
             agent.set_system(system);
         }
         let (model, tokens) = (agent.model().to_owned(), agent.context_tokens());
+        let history = setup::last_messages(agent.history());
         self.agent_slot = AgentSlot::Idle(agent);
-        self.shared.update(|view| view.model.clone_from(&model));
+        self.shared.update(|view| {
+            view.model.clone_from(&model);
+            view.progress = SessionProgress { activity: None, tokens, history, ..std::mem::take(&mut view.progress) };
+        });
         if self.cancel.is_cancelled() {
             let waiting = std::mem::take(&mut self.queue);
             self.return_prompts(waiting.into());
@@ -378,7 +408,9 @@ impl SessionActor {
     }
 
     fn send_queue(&self) {
-        self.send_event(SessionEvent::PromptsQueued(self.queue.iter().map(|one| one.typed.clone()).collect()));
+        let prompts: Vec<String> = self.queue.iter().map(|one| one.typed.clone()).collect();
+        self.shared.update(|view| view.progress.queued_prompts.clone_from(&prompts));
+        self.send_event(SessionEvent::PromptsQueued(prompts));
     }
 
     /// Returns prompts that were not started to the front end.
@@ -418,7 +450,7 @@ impl SessionActor {
         if let Some(why) = &obstacle {
             self.reply(Reply::warning(format!("{why}, so the approval mode is default, not {}", mode.as_str())));
             // The selectable modes have changed.
-            self.send_event(SessionEvent::ConfigurationChanged);
+            self.send_configuration_changed();
         }
         let is_offered = obstacle.is_none() && view.services.approvals.selectable_modes().contains(&mode);
         let mode = if is_offered { mode } else { ApprovalMode::Default };
@@ -470,7 +502,11 @@ impl SessionActor {
 impl Drop for SessionActor {
     /// Closes the event stream, however the session ends, so that the front end stops waiting.
     fn drop(&mut self) {
-        self.services().events.close();
+        let services = self.services();
+        services.events.close();
+        if std::thread::panicking() {
+            services.events.finish_observers();
+        }
     }
 }
 

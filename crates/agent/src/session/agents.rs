@@ -9,7 +9,6 @@ use serde_json::Value;
 use super::actor::SessionActor;
 use super::command::AgentsAction;
 use super::reply::Reply;
-use crate::event::SessionEvent;
 use crate::protect::UntrustedInstructions;
 
 /// Returns the sub-agents of a configuration, without those whose definitions wait for trust.
@@ -46,7 +45,7 @@ impl SessionActor {
         services
             .subagents
             .set_definitions(trusted_agents(&loaded, &services.tamper_watch.untrusted_instructions()), &services.tools);
-        self.send_event(SessionEvent::ConfigurationChanged);
+        self.send_configuration_changed();
     }
 
     /// Sends a reply for each problem in the definitions.

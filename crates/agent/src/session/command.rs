@@ -103,6 +103,8 @@ pub enum SessionCommand {
     Mcp(McpAction),
     /// Shows version, model, folder and files of the session.
     About,
+    /// Shows what the session did and cost.
+    Statistics,
     /// Changes the approval mode.
     SetApprovalMode(ApprovalMode),
     /// Answers a question of the session. An answer to a question that is closed has no effect.
@@ -112,6 +114,8 @@ pub enum SessionCommand {
         /// The user's answer.
         answer: Answer,
     },
+    /// Reports the state of the session with [`SessionEvent::Snapshot`](crate::SessionEvent::Snapshot).
+    Snapshot,
     /// Reports with [`SessionEvent::Synced`](crate::SessionEvent::Synced) when the commands before it are carried out and
     /// their questions are closed.
     Sync,
@@ -141,46 +145,10 @@ impl SessionCommand {
     }
 
     /// Returns the command's name for logs, without the user's text.
-    pub(crate) fn as_str(&self) -> &'static str {
-        match self {
-            SessionCommand::Prompt(_) | SessionCommand::PipedPrompt { .. } => "prompt",
-            SessionCommand::UserShell(_) => "shell",
-            SessionCommand::CustomCommand { .. } => "custom",
-            SessionCommand::ServerPrompt { .. } => "server_prompt",
-            SessionCommand::MaybeServerPrompt(_) => "late",
-            SessionCommand::Clear => "clear",
-            SessionCommand::Compress => "compress",
-            SessionCommand::Answer { .. } => "answer",
-            SessionCommand::Sync => "sync",
-            SessionCommand::Cancel => "cancel",
-            SessionCommand::RecallPrompt => "take_back",
-            SessionCommand::Model(_) => "model",
-            SessionCommand::Auth => "auth",
-            SessionCommand::Logout => "logout",
-            SessionCommand::Settings(_) => "settings",
-            SessionCommand::Theme(_) => "theme",
-            SessionCommand::Vim => "vim",
-            SessionCommand::FolderTrust => "trust",
-            SessionCommand::Directory(_) => "directory",
-            SessionCommand::Init => "init",
-            SessionCommand::Diff(_) => "diff",
-            SessionCommand::SetApprovalMode(_) => "mode",
-            SessionCommand::Tools(_) => "tools",
-            SessionCommand::About => "about",
-            SessionCommand::ListCustomCommands => "custom_commands",
-            SessionCommand::Memory(_) => "memory",
-            SessionCommand::Hooks(_) => "hooks",
-            SessionCommand::Agents(_) => "agents",
-            SessionCommand::UseSkill { .. } => "use_skill",
-            SessionCommand::Skills(_) => "skills",
-            SessionCommand::Extensions(_) => "extensions",
-            SessionCommand::Background(_) => "background",
-            SessionCommand::Mcp(_) => "mcp",
-            SessionCommand::Resume(_) => "resume",
-            SessionCommand::Chat(_) => "chat",
-            SessionCommand::Restore(_) => "restore",
-            SessionCommand::Permissions(_) => "permissions",
-        }
+    pub(crate) fn name(&self) -> String {
+        let mut name = format!("{self:?}");
+        name.truncate(name.find(|char: char| !char.is_alphanumeric()).unwrap_or(name.len()));
+        name.to_ascii_lowercase()
     }
 
     /// Returns whether the command only shows something or reloads sub-agents, so that it may come from any origin.
@@ -190,7 +158,7 @@ impl SessionCommand {
             | SessionCommand::Tools(_)
             | SessionCommand::ListCustomCommands
             | SessionCommand::Resume(None) => true,
-            SessionCommand::About | SessionCommand::Diff(_) => true,
+            SessionCommand::About | SessionCommand::Statistics | SessionCommand::Diff(_) => true,
             SessionCommand::Memory(order) => matches!(order, MemoryAction::Show | MemoryAction::List),
             SessionCommand::Directory(order) => *order == DirectoryAction::Show,
             SessionCommand::Agents(order) => matches!(order, AgentsAction::List | AgentsAction::Reload),

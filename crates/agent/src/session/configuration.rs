@@ -25,7 +25,6 @@ use super::hook_list::panel_text;
 use super::input_line::discover_custom_commands;
 use super::reply::{Reply, Tone};
 use super::setup;
-use crate::event::SessionEvent;
 use crate::policy::load_policies;
 use crate::protect::{TamperWatch, report_changes};
 use crate::scope::TurnScope;
@@ -148,7 +147,7 @@ impl SessionActor {
         }
         // The session's own write must not be reported as a change.
         self.config_watch.rescan_files();
-        self.send_event(SessionEvent::ConfigurationChanged);
+        self.send_configuration_changed();
     }
 
     /// Shows the changes that wait for trust. Nothing is trusted that was not shown.
@@ -285,7 +284,7 @@ impl SessionActor {
         // A guard's worker can be given up in the middle of a session, which no file records.
         if given_up != self.guards_with_dead_worker {
             self.guards_with_dead_worker = given_up;
-            self.send_event(SessionEvent::ConfigurationChanged);
+            self.send_configuration_changed();
             self.warn_unarmed_guards();
         }
         // Nothing is reloaded while the agent's changes wait for the user's trust.
@@ -335,7 +334,7 @@ impl SessionActor {
         }
         let fresh = view.commands.diagnostics.iter().filter(|one| !before.diagnostics.contains(one));
         fresh.for_each(|wrong| self.reply(Reply::Diagnostic(Box::new(wrong.clone()))));
-        self.send_event(SessionEvent::ConfigurationChanged);
+        self.send_configuration_changed();
     }
 
     /// Reloads the configuration. A broken one changes nothing.
@@ -458,7 +457,7 @@ impl SessionActor {
         let waiting = waiting.map(|name| (format!("/{name}"), "waits for trust in this folder: /trust".to_owned()));
         let rows: Vec<_> = rows.chain(waiting).collect();
         self.reply(if rows.is_empty() { Reply::aside(none) } else { Reply::Rows(rows) });
-        self.send_event(SessionEvent::ConfigurationChanged);
+        self.send_configuration_changed();
     }
 
     fn reply_diagnostics(&self, registry: &Registry) {
@@ -504,7 +503,7 @@ impl SessionActor {
             self.reply(Reply::warning(format!("can't remember which guards there are: {error}")));
         }
         self.config_watch.rescan_files();
-        self.send_event(SessionEvent::ConfigurationChanged);
+        self.send_configuration_changed();
     }
 }
 

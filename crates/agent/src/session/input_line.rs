@@ -77,8 +77,6 @@ pub enum FrontEndAction {
     HooksPanel,
     /// Shows the timeline of the last turn.
     HooksTrace,
-    /// Shows statistics of the session.
-    Stats,
     /// Copies the last answer.
     Copy,
     /// Shows a whole output, thought or diff, counted from the end and from 1.

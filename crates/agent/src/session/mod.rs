@@ -38,6 +38,8 @@ mod restore;
 mod settings;
 mod setup;
 mod skills;
+mod snapshot;
+mod statistics;
 mod user_shell;
 
 use std::path::Path;
@@ -53,7 +55,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::JoinHandle;
 
 use crate::agent::EndReason;
-use crate::event_channel::{EventSender, EventStream};
+use crate::event_channel::{EventSender, EventStream, SessionObserver};
 use crate::protect::{GuardedFiles, LedgerStart, TamperWatch};
 use crate::services::{Interaction, Services};
 use actor::SessionActor;
@@ -91,6 +93,8 @@ pub use options::{AuthTypeError, BrokenSettingsPolicy, HookUse, SessionError, Se
 pub use reply::{Reply, Tone};
 pub use setup::tool_limits;
 pub use skills::skill_state_text as skill_state;
+pub use snapshot::{PROTOCOL_VERSION, SessionProgress, Snapshot};
+pub use statistics::{HookStatistics, ModelStatistics, SessionStatistics, SubAgentStatistics, ToolStatistics};
 
 /// A session that is set up and has not started.
 pub struct PreparedSession {
@@ -144,6 +148,8 @@ pub struct SessionView {
     pub commands: Arc<CustomCommands>,
     /// The skills that were discovered.
     pub skills: Arc<Skills>,
+    /// What the session does, and where its conversation is.
+    pub progress: SessionProgress,
 }
 
 impl SessionView {
@@ -258,6 +264,7 @@ impl PreparedSession {
             loaded: Arc::new(loaded),
             commands,
             skills: made.skills.clone(),
+            progress: SessionProgress { history: setup::last_messages(made.agent.history()), ..Default::default() },
         };
         let shared = Arc::new(SharedView { view: RwLock::new(Arc::new(view)) });
         let (sender, receiver) = unbounded_channel();
@@ -278,8 +285,14 @@ impl PreparedSession {
         self.actor.history()
     }
 
-    /// Starts the session. Its event stream ends when the session does.
-    pub fn start(self) -> (SessionHandle, EventStream, JoinHandle<()>) {
+    /// Starts the session, with observers that see every event.
+    ///
+    /// Its event stream ends when the session does; its task returns the observers' last warnings.
+    pub fn start(
+        mut self,
+        observers: Vec<Box<dyn SessionObserver>>,
+    ) -> (SessionHandle, EventStream, JoinHandle<Vec<String>>) {
+        self.actor.add_observers(observers);
         let handle = SessionHandle { messages: self.messages, shared: self.actor.shared.clone() };
         (handle, self.events, tokio::spawn(self.actor.run()))
     }
@@ -345,6 +358,11 @@ impl SessionHandle {
     /// Returns the current state of the session.
     pub fn view(&self) -> Arc<SessionView> {
         self.shared.view()
+    }
+
+    /// Ends the observers, for a session whose end is not waited for any longer; returns their warnings.
+    pub fn finish_observers(&self) -> Vec<String> {
+        self.view().services.events.finish_observers()
     }
 
     /// Kills every process that hooks, tools and MCP servers run. For the moment before the program exits.

@@ -5,6 +5,7 @@ use hookwright_settings::Notice;
 use serde::Serialize;
 
 use super::hook_list::HookListEntry;
+use super::statistics::SessionStatistics;
 use crate::checkpoint::{Checkpoint, RestorePlan};
 use crate::transcript::SessionInfo;
 
@@ -18,6 +19,8 @@ pub enum Reply {
     Rows(Vec<(String, String)>),
     /// Hooks with their states.
     Hooks(Vec<HookListEntry>),
+    /// What the session did and cost.
+    Statistics(Box<SessionStatistics>),
     /// A unified diff.
     Diff(String),
     /// Sessions that can be resumed.

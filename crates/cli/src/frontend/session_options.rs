@@ -1,15 +1,14 @@
-//! Turns command-line flags into session options and the first prompt, and collects the facts that telemetry records about a session.
+//! Turns command-line flags into session options, the observers of a session and the first prompt.
 
-use hookwright_agent::session::{
-    BrokenSettingsPolicy, HookUse, SessionOptions, SessionView, UnarmedGuardsPolicy, proxy_from_env,
-};
-use hookwright_agent::{ApprovalMode, Interaction};
-use hookwright_model::{Provider, ReplayOrder};
+use hookwright_agent::session::{BrokenSettingsPolicy, HookUse, SessionOptions, UnarmedGuardsPolicy};
+use hookwright_agent::{ApprovalMode, Interaction, SessionObserver};
+use hookwright_model::ReplayOrder;
 use hookwright_settings::{ExtensionChoice, LoadedConfig, Notice, ProcessEnv, TrustOverride};
 
 use crate::args::{ApprovalModeArg, SessionArgs};
 use crate::commands::run::launcher;
-use crate::telemetry::{CollectorOptions, TelemetrySession};
+use crate::log::LogObserver;
+use crate::telemetry::TelemetryObserver;
 
 /// Returns the session options that the flags ask for.
 pub(crate) fn from_args(args: &SessionArgs, interaction: Interaction, world: &ProcessEnv) -> SessionOptions {
@@ -86,30 +85,7 @@ pub(crate) fn announce_hooks(loaded: &LoadedConfig) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns the facts that telemetry records about a session.
-pub(crate) fn telemetry_facts(view: &SessionView, args: &SessionArgs) -> TelemetrySession {
-    let (services, loaded) = (&view.services, &view.loaded);
-    let auth_type = match services.model.provider() {
-        Provider::Gemini => Some("gemini-api-key"),
-        Provider::OpenAi => Some("openai-api-key"),
-        Provider::Replay | Provider::Offline | Provider::Custom => None,
-    };
-    let provider = match services.model.provider() {
-        Provider::Gemini => "gcp.gemini",
-        other => other.as_str(),
-    };
-    TelemetrySession {
-        session_id: view.session_id(),
-        model: view.model.clone(),
-        provider,
-        auth_type: auth_type.map(str::to_owned),
-        interactive: services.interaction == Interaction::Interactive,
-        approval_mode: services.approvals.mode().as_str().to_owned(),
-        output_format: args.output_format.as_str().to_owned(),
-        debug: args.debug,
-        mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
-        extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
-        secrets: services.model.secrets().clone(),
-        collector: CollectorOptions::new(&loaded.process_env, proxy_from_env(&loaded.process_env)),
-    }
+/// Returns the observers of a session: telemetry and the log.
+pub(crate) fn observers(args: &SessionArgs) -> Vec<Box<dyn SessionObserver>> {
+    vec![Box::new(LogObserver), Box::new(TelemetryObserver::new(args.output_format.as_str(), args.debug))]
 }

@@ -13,6 +13,8 @@ mod subscriber;
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
 
+use hookwright_agent::SessionObserver;
+use hookwright_agent::session::SessionView;
 use hookwright_settings::{ConfigPaths, LoadedConfig, ProcessEnv, Secrets};
 use tracing::level_filters::LevelFilter;
 use tracing::{Dispatch, dispatcher};
@@ -67,6 +69,16 @@ fn install_subscriber(listener: LogSubscriber, world: &ProcessEnv) {
 /// Returns the path of the log, if logging is on.
 pub(crate) fn path() -> Option<PathBuf> {
     dispatcher::get_default(|dispatch| Some(dispatch.downcast_ref::<LogSubscriber>()?.path().to_owned()))
+}
+
+/// Teaches the log the secrets of a session's configuration and connections.
+#[derive(Debug)]
+pub(crate) struct LogObserver;
+
+impl SessionObserver for LogObserver {
+    fn on_configuration(&mut self, view: &SessionView) {
+        add_secrets(&view.loaded);
+    }
 }
 
 /// Adds secrets that are not in the process's own environment.

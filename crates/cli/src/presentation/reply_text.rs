@@ -8,6 +8,7 @@ use hookwright_agent::transcript::SessionInfo;
 
 use super::humanize;
 use super::restore_plan::restore_plan_lines;
+use super::session_stats::summary_rows;
 use super::styled_text::{BOLD, DIM, PLAIN, StyledLine};
 use crate::{output, output::diagnostics};
 
@@ -42,6 +43,10 @@ pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
         Reply::Rows(rows) => {
             let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
             let lines = rows.iter().map(|(name, text)| format!("{name:<width$}  {text}").trim_end().to_owned());
+            Some(lines.collect::<Vec<_>>().join("\n"))
+        }
+        Reply::Statistics(counts) => {
+            let lines = summary_rows(counts).into_iter().map(|(name, text)| format!("{name}: {text}"));
             Some(lines.collect::<Vec<_>>().join("\n"))
         }
         Reply::Diff(text) => Some(text.trim_end().to_owned()),

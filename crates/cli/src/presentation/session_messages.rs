@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use hookwright_agent::session::SessionView;
+use hookwright_agent::session::{SessionStatistics, SessionView};
 use hookwright_model::Provider;
 
 use super::humanize::{format_elapsed, format_tokens};
-use super::session_stats::SessionStats;
 
 /// The tips that are shown at the start.
 pub(crate) const STARTUP_TIPS: &str = "/help for help, /hooks panel for the hooks, Ctrl+D to leave";
@@ -42,19 +41,18 @@ impl ExitSummary {
     }
 
     /// Returns the session's totals and how to resume it, or nothing if it had no prompt.
-    pub(crate) fn lines(&self, stats: &SessionStats, elapsed: Duration) -> Vec<String> {
-        let counts = stats.totals();
-        if counts.prompts == 0 {
+    pub(crate) fn lines(&self, stats: &SessionStatistics, elapsed: Duration) -> Vec<String> {
+        if stats.prompts == 0 {
             return Vec::new();
         }
         let several = |count: u64, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
-        let mut parts = vec![several(counts.requests, "request")];
-        parts.push(format!("{} tokens", format_tokens(counts.tokens)));
-        parts.extend(stats.cost().map(|cost| format!("cost {cost:.4}")));
-        let failed = if counts.failures > 0 { format!(" ({} failed)", counts.failures) } else { String::new() };
-        parts.push(format!("{}{failed}", several(counts.calls, "tool call")));
-        let blocked = if counts.denials > 0 { format!(" ({} blocked)", counts.denials) } else { String::new() };
-        parts.push(format!("{}{blocked}", several(counts.hooks, "hook run")));
+        let counted = |count: u64, what: &str| if count > 0 { format!(" ({count} {what})") } else { String::new() };
+        let (tools, hooks) = (stats.all_tools(), &stats.hooks);
+        let mut parts = vec![several(stats.models.values().map(|model| model.requests).sum(), "request")];
+        parts.push(format!("{} tokens", format_tokens(stats.total_tokens().total)));
+        parts.extend(stats.cost.map(|cost| format!("cost {cost:.4}")));
+        parts.push(format!("{}{}", several(tools.calls, "tool call"), counted(tools.failures, "failed")));
+        parts.push(format!("{}{}", several(hooks.runs, "hook run"), counted(hooks.denials, "blocked")));
         parts.push(format_elapsed(elapsed));
         let mut lines = vec![parts.join(" · ")];
         if self.is_saved {

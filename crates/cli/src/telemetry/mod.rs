@@ -3,11 +3,12 @@
 //! ```text
 //! let (mut telemetry, warnings) = TelemetryRecorder::start(&settings.telemetry, &facts);
 //! telemetry.record(&event);                  // every event, in order
-//! let warnings = telemetry.shutdown();       // a collector gets one more second
+//! let warnings = telemetry.finish();         // a collector gets one more second
 //! ```
 //!
 //! `start` never fails: problems become warnings, and without a sink nothing is recorded. It needs no async runtime.
-//! `shutdown` blocks for at most that second if there is a collector; dropping the recorder does the same.
+//! `finish` blocks for at most that second if there is a collector; dropping the recorder does the same. A session has a
+//! [`TelemetryObserver`] do this.
 //!
 //! An event becomes a log [`record`] and [`metric`] measurements with Gemini CLI's names. A collector also gets spans and
 //! verdicts with the names of OpenTelemetry's conventions for generative AI ([`names`]).
@@ -24,7 +25,9 @@ mod tests;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use hookwright_agent::{AgentEvent, HookEvent, TurnEvent};
+use hookwright_agent::session::{SessionView, proxy_from_env};
+use hookwright_agent::{AgentEvent, HookEvent, Interaction, SessionObserver, TurnEvent};
+use hookwright_model::Provider;
 use hookwright_settings::{Secrets, TelemetrySettings as Config, TelemetryTarget};
 
 use clock::TelemetryClock;
@@ -53,6 +56,59 @@ pub(crate) struct TelemetrySession {
     pub(crate) secrets: Arc<Secrets>,
     /// Proxy, headers and resource attributes for a collector, if there is one.
     pub(crate) collector: CollectorOptions,
+}
+
+/// Records a session from inside of it.
+#[derive(Debug)]
+pub(crate) struct TelemetryObserver {
+    output_format: &'static str,
+    debug: bool,
+    recorder: TelemetryRecorder,
+}
+
+impl TelemetryObserver {
+    pub(crate) fn new(output_format: &'static str, debug: bool) -> Self {
+        TelemetryObserver { output_format, debug, recorder: TelemetryRecorder::default() }
+    }
+
+    fn session_facts(&self, view: &SessionView) -> TelemetrySession {
+        let (services, loaded) = (&view.services, &view.loaded);
+        let (provider, auth_type) = match services.model.provider() {
+            Provider::Gemini => ("gcp.gemini", Some("gemini-api-key")),
+            Provider::OpenAi => (Provider::OpenAi.as_str(), Some("openai-api-key")),
+            other @ (Provider::Replay | Provider::Offline | Provider::Custom) => (other.as_str(), None),
+        };
+        TelemetrySession {
+            session_id: view.session_id(),
+            model: view.model.clone(),
+            provider,
+            auth_type: auth_type.map(str::to_owned),
+            interactive: services.interaction == Interaction::Interactive,
+            approval_mode: services.approvals.mode().as_str().to_owned(),
+            output_format: self.output_format.to_owned(),
+            debug: self.debug,
+            mcp_servers: loaded.settings.mcp_servers.keys().cloned().collect(),
+            extensions: loaded.extensions.iter().filter(|one| one.active).map(|one| one.name.clone()).collect(),
+            secrets: services.model.secrets().clone(),
+            collector: CollectorOptions::new(&loaded.process_env, proxy_from_env(&loaded.process_env)),
+        }
+    }
+}
+
+impl SessionObserver for TelemetryObserver {
+    fn begin(&mut self, view: &SessionView) -> Vec<String> {
+        let (recorder, warnings) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &self.session_facts(view));
+        self.recorder = recorder;
+        warnings
+    }
+
+    fn on_event(&mut self, event: &AgentEvent) {
+        self.recorder.record(event);
+    }
+
+    fn finish(&mut self) -> Vec<String> {
+        self.recorder.finish()
+    }
 }
 
 /// Records a session's events, or does nothing if telemetry is off.
@@ -100,11 +156,6 @@ impl TelemetryRecorder {
         (TelemetryRecorder(running), warnings)
     }
 
-    /// Returns whether events are recorded.
-    pub(crate) fn is_on(&self) -> bool {
-        self.0.is_some()
-    }
-
     pub(crate) fn record(&mut self, event: &AgentEvent) {
         if let Some(running) = &mut self.0 {
             if let AgentEvent::Turn(TurnEvent::Received { .. }) = event {
@@ -117,11 +168,7 @@ impl TelemetryRecorder {
     /// Completes the recording and returns warnings about lost data.
     ///
     /// A collector is waited for at most a second.
-    pub(crate) fn shutdown(mut self) -> Vec<String> {
-        self.finish()
-    }
-
-    fn finish(&mut self) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Vec<String> {
         let finished = self.0.take().and_then(|running| {
             let now = running.clock.now();
             running.finish(now)

@@ -299,6 +299,13 @@ fn a_session_is_listed_and_loaded_with_its_conversation() {
     let mut editor = Editor::start(&sandbox, &["--fake-responses", &replay]);
     let session = editor.new_session(&sandbox.project());
     editor.prompt(&session, "the first prompt");
+    // A session that is still open is shown again, and goes on.
+    editor.updates.clear();
+    editor.request("session/load", &json!({"sessionId": session, "cwd": sandbox.project(), "mcpServers": []}));
+    let texts = json!(editor.updates).to_string();
+    assert!(texts.contains("the first prompt") && texts.contains("the first answer"), "{texts}");
+    assert_eq!(editor.prompt(&session, "/stats"), "end_turn");
+    assert!(editor.text().contains("1 requests, 0 errors"), "{}", editor.text());
     editor.request("session/close", &json!({"sessionId": session}));
     let listed = editor.request("session/list", &json!({"cwd": sandbox.project()}));
     assert_eq!(listed["sessions"][0]["sessionId"], session.as_str(), "{listed}");

@@ -275,7 +275,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             parse_restore,
         ),
         slash_command("stats", &[], Alone, "what the session did and cost", |_| {
-            InputLine::FrontEnd(FrontEndAction::Stats)
+            InputLine::Command(SessionCommand::Statistics)
         }),
         slash_command("resume", &[], Optional("NUMBER"), "go on with an earlier session", |which| {
             InputLine::Command(SessionCommand::Resume(non_empty(which)))

@@ -78,7 +78,7 @@ impl SessionActor {
         self.shared.update(|view| view.connection = Some(connection));
         self.change_model(ModelChange { name, model: Some(model) });
         // Front ends that keep records must redact the new key.
-        self.send_event(SessionEvent::ConfigurationChanged);
+        self.send_configuration_changed();
     }
 
     /// Saves the connection for the next session.

@@ -241,7 +241,7 @@ async fn run_session(
         InputLine::Command(order) => order,
         _ => SessionCommand::Prompt(prompt.to_owned()),
     };
-    let (session, mut events, task) = opened.start();
+    let (session, mut events, task) = opened.start(Vec::new());
     session.send(order);
     session.end(Shutdown::Done, EndReason::Exit);
     let mut seen = Vec::new();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use hookwright_agent::session::{PreparedSession, Reply, SessionCommand, SessionHandle, SessionOptions, Shutdown};
 use hookwright_agent::{
     AgentEvent, Answer, ApprovalReply, EndReason, EventStream, Interaction, ModelEvent, Question, QuestionEvent,
-    QuestionId, SessionEvent, TurnEnd, TurnEvent,
+    QuestionId, SessionEvent, SessionObserver, TurnEnd, TurnEvent,
 };
 use hookwright_settings::ProcessEnv;
 use serde_json::Value;
@@ -17,7 +17,7 @@ use super::{TestProject, within_hang_timeout};
 pub(crate) struct RunningSession {
     pub(crate) handle: SessionHandle,
     pub(crate) events: EventStream,
-    task: JoinHandle<()>,
+    task: JoinHandle<Vec<String>>,
     /// Every event so far, for the failure message of a wait that hangs.
     event_log: String,
 }
@@ -45,15 +45,25 @@ impl TestProject {
 
     /// Starts an interactive session.
     pub(crate) fn start_session(&self, options: SessionOptions) -> RunningSession {
-        self.launch_session(options, &[])
+        self.launch_session(options, &[], Vec::new())
+    }
+
+    /// Starts an interactive session with an observer.
+    pub(crate) fn start_observed_session(&self, observer: Box<dyn SessionObserver>) -> RunningSession {
+        self.launch_session(SessionOptions::default(), &[], vec![observer])
     }
 
     /// Starts an interactive session with more environment variables.
     pub(crate) fn start_session_with_env(&self, more: &[(&str, &str)]) -> RunningSession {
-        self.launch_session(SessionOptions::default(), more)
+        self.launch_session(SessionOptions::default(), more, Vec::new())
     }
 
-    fn launch_session(&self, options: SessionOptions, more: &[(&str, &str)]) -> RunningSession {
+    fn launch_session(
+        &self,
+        options: SessionOptions,
+        more: &[(&str, &str)],
+        observers: Vec<Box<dyn SessionObserver>>,
+    ) -> RunningSession {
         if !self.exists(".gemini/settings.json") {
             self.write_settings(&serde_json::json!({}));
         }
@@ -62,7 +72,7 @@ impl TestProject {
         environment.extend(more.iter().map(|(name, value)| (name.into(), value.into())));
         let world = ProcessEnv::new(environment, self.project_dir());
         let loaded = options.load(&world).unwrap();
-        let (handle, events, task) = PreparedSession::new(options, world, loaded).unwrap().start();
+        let (handle, events, task) = PreparedSession::new(options, world, loaded).unwrap().start(observers);
         RunningSession { handle, events, task, event_log: String::new() }
     }
 }
@@ -152,7 +162,7 @@ impl RunningSession {
     }
 
     /// Drops the session's handle and events, as a front end that has died does.
-    pub(crate) fn abandon(self) -> JoinHandle<()> {
+    pub(crate) fn abandon(self) -> JoinHandle<Vec<String>> {
         self.task
     }
 

@@ -14,42 +14,31 @@ use tokio::task::AbortHandle;
 use super::questions::permission_question;
 use super::session::{AcpSession, PromptState};
 use super::updates::UpdateTranslator;
-use crate::telemetry::TelemetryRecorder;
 
 /// Passes a session's events on to the editor.
 pub(super) struct EventPump {
     session: Arc<AcpSession>,
     handle: SessionHandle,
-    telemetry: TelemetryRecorder,
     translator: UpdateTranslator,
     /// The open questions with the tasks that ask them.
     questions: HashMap<QuestionId, AbortHandle>,
 }
 
 impl EventPump {
-    pub(super) fn new(
-        session: Arc<AcpSession>,
-        handle: SessionHandle,
-        telemetry: TelemetryRecorder,
-        shows_notices: bool,
-    ) -> Self {
+    pub(super) fn new(session: Arc<AcpSession>, handle: SessionHandle, shows_notices: bool) -> Self {
         let translator = UpdateTranslator::new(shows_notices);
-        EventPump { session, handle, telemetry, translator, questions: HashMap::new() }
+        EventPump { session, handle, translator, questions: HashMap::new() }
     }
 
     pub(super) async fn run(mut self, mut events: EventStream) {
         self.send_commands();
         while let Some(event) = events.recv().await {
-            self.telemetry.record(&event);
             for update in self.translator.updates(&event) {
                 self.session.send_update(update);
             }
             self.handle_event(event);
         }
         self.session.abandon_prompt();
-        for problem in self.telemetry.shutdown() {
-            tracing::warn!("{problem}");
-        }
     }
 
     fn handle_event(&mut self, event: AgentEvent) {
@@ -71,10 +60,7 @@ impl EventPump {
             AgentEvent::Session(SessionEvent::ModeChanged(mode)) => {
                 self.session.send_update(SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str())));
             }
-            AgentEvent::Session(SessionEvent::ConfigurationChanged) => {
-                crate::log::add_secrets(&self.handle.view().loaded);
-                self.send_commands();
-            }
+            AgentEvent::Session(SessionEvent::ConfigurationChanged) => self.send_commands(),
             _ => {}
         }
     }

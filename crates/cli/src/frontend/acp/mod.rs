@@ -232,6 +232,11 @@ impl AcpAgent {
         request: LoadSessionRequest,
         connection: ConnectionTo<Client>,
     ) -> Result<LoadSessionResponse, Error> {
+        if let Ok(session) = self.session(&request.session_id) {
+            // The editor shows a session again that it has not closed.
+            session.send_history();
+            return Ok(LoadSessionResponse::new().modes(session.modes()));
+        }
         let place = SessionPlace::new(request.cwd, request.additional_directories, request.mcp_servers);
         let session = self.open_session(request.session_id, place, Some(HistoryReplay::Send), connection)?;
         Ok(LoadSessionResponse::new().modes(session.modes()))

@@ -10,7 +10,7 @@ use agent_client_protocol::v1::{ConnectionTo, Responder};
 use agent_client_protocol::{Client, Error};
 use hookwright_agent::session::{
     FrontEndAction, InputLine, NO_HOOKS, OpeningQuestion, OpeningStep, SessionCommand, SessionHandle, SessionOpening,
-    Shutdown, panel_text,
+    Shutdown, Snapshot, panel_text,
 };
 use hookwright_agent::{ApprovalMode, EndReason, TurnEnd, TurnEndSeverity};
 use tokio::task::JoinHandle;
@@ -23,7 +23,6 @@ use crate::args::SessionArgs;
 use crate::frontend::prompt_images::ImageFolder;
 use crate::frontend::session_options;
 use crate::presentation::resumed_history;
-use crate::telemetry::TelemetryRecorder;
 
 /// A session of the editor.
 pub(super) struct AcpSession {
@@ -48,7 +47,7 @@ enum SessionState {
 
 struct RunningSession {
     handle: SessionHandle,
-    ended: JoinHandle<()>,
+    ended: JoinHandle<Vec<String>>,
     events: JoinHandle<()>,
 }
 
@@ -141,19 +140,13 @@ impl AcpSession {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             Error::internal_error().data(serde_json::json!(format!("{error}{hint}")))
         })?;
-        let view = prepared.view();
-        crate::log::add_secrets(&view.loaded);
         if self.replay == Some(HistoryReplay::Send) {
             for update in history_updates(resumed_history::items_of(&prepared.history())) {
                 self.send_update(update);
             }
         }
-        let facts = session_options::telemetry_facts(&view, &self.args);
-        let (telemetry, problems) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &facts);
-        drop(view);
-        let (handle, events, ended) = prepared.start();
-        let pump = EventPump::new(self.clone(), handle.clone(), telemetry, self.shows_notices);
-        problems.iter().for_each(|problem| self.send_notice(NoticeSeverity::Warning, problem));
+        let (handle, events, ended) = prepared.start(session_options::observers(&self.args));
+        let pump = EventPump::new(self.clone(), handle.clone(), self.shows_notices);
         let events = tokio::spawn(pump.run(events));
         self.set_state(SessionState::Running(RunningSession { handle, ended, events }));
         Ok(())
@@ -173,10 +166,17 @@ impl AcpSession {
         self.send_update(SessionUpdate::AgentMessageChunk(chunk(text)));
     }
 
+    /// Sends the last messages of the conversation, for an editor that shows the session again.
+    pub(super) fn send_history(&self) {
+        let Some(handle) = self.handle() else { return };
+        let Snapshot { progress, .. } = handle.view().snapshot();
+        history_updates(resumed_history::items_of(&progress.history)).into_iter().for_each(|one| self.send_update(one));
+    }
+
     /// Returns the approval modes as the editor's modes.
     pub(super) fn modes(&self) -> SessionModeState {
-        let (current, modes) = match self.handle() {
-            Some(handle) => (handle.view().services.approvals.mode(), handle.view().modes()),
+        let (current, modes) = match self.handle().map(|handle| handle.view().snapshot()) {
+            Some(Snapshot { mode, modes, .. }) => (mode, modes),
             None => (ApprovalMode::Default, ApprovalMode::ALL.to_vec()),
         };
         let mode = |mode| {
@@ -338,7 +338,9 @@ impl AcpSession {
     pub(super) async fn end(&self) {
         let SessionState::Running(running) = self.take_state() else { return };
         running.handle.end(Shutdown::Now, EndReason::Exit);
-        let _ = running.ended.await;
+        for problem in running.ended.await.unwrap_or_default() {
+            tracing::warn!("{problem}");
+        }
         let _ = running.events.await;
     }
 

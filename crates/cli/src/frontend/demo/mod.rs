@@ -69,7 +69,7 @@ async fn run_session<S: DemoScript>(show: S, world: &ProcessEnv) -> anyhow::Resu
     let args = SessionArgs { skip_trust: true, ..SessionArgs::default() };
     let options = session_options::from_args(&args, Interaction::Interactive, world);
     let loaded = options.load(world)?;
-    let (session, events, ended) = PreparedSession::new(options, world.clone(), loaded)?.start();
+    let (session, events, ended) = PreparedSession::new(options, world.clone(), loaded)?.start(Vec::new());
     show.session_commands().into_iter().for_each(|order| session.send(order));
     let screen = tokio::spawn(print_timeline(show, session.clone(), events));
     session.end(Shutdown::Done, EndReason::Exit);

@@ -4,12 +4,13 @@
 
 use std::io;
 
+use hookwright_agent::session::SessionStatistics;
 use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, ModelEvent, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_hooks::about_hook;
 use serde_json::json;
 
-use super::{EventPrinter, command_failure, exit_code, turn_error};
-use crate::presentation::session_stats::SessionStats;
+use super::{EventPrinter, exit_code, failure_line, turn_error};
+use crate::presentation::session_stats::statistics_json;
 use crate::{exit, output};
 
 pub(crate) struct JsonPrinter {
@@ -26,43 +27,30 @@ impl JsonPrinter {
 
 impl EventPrinter for JsonPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        let (agent, event) = event.unwrap_subagent();
+        let who = agent.map(|agent| format!("{}: ", agent.name)).unwrap_or_default();
         match event {
+            AgentEvent::Notice(AgentNotice::Warning(text)) => self.warnings.push(format!("{who}{text}")),
+            AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
+                if agent.is_none() {
+                    self.response.clear();
+                }
+                self.warnings.push(format!("{who}Agent execution blocked: {reason}"));
+            }
+            AgentEvent::Tool(ToolEvent::Finished(end)) => {
+                return failure_line(end).map_or(Ok(()), |line| output::stderr_line(&format!("{who}{line}")));
+            }
+            _ if agent.is_some() => {}
             AgentEvent::Model(ModelEvent::Text(text)) => self.response.push_str(text),
             // The response is the text after the last tool call, or after the last rejected answer.
             AgentEvent::Tool(ToolEvent::Requested { .. }) | AgentEvent::Model(ModelEvent::AnswerDropped { .. }) => {
-                self.response.clear()
-            }
-            AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
                 self.response.clear();
-                self.warnings.push(format!("Agent execution blocked: {reason}"));
             }
             AgentEvent::Hook(HookEvent::Message { text, .. }) => {
                 return output::stderr_line(&format!("Hook system message: {text}"));
             }
             AgentEvent::Hook(HookEvent::Warning { event, hook, source, text }) => {
                 self.warnings.push(about_hook(format_args!("{hook} ({source}, {event})"), text));
-            }
-            AgentEvent::Notice(AgentNotice::Warning(text)) => self.warnings.push(text.clone()),
-            AgentEvent::SubAgent { agent, event, .. } => match &**event {
-                AgentEvent::Notice(AgentNotice::Warning(text)) => self.warnings.push(format!("{}: {text}", agent.name)),
-                AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
-                    self.warnings.push(format!("{}: Agent execution blocked: {reason}", agent.name));
-                }
-                AgentEvent::Tool(ToolEvent::Finished(end)) => {
-                    if let Some(error) = &end.error {
-                        let line = format!("{}: Error executing tool {}: {}", agent.name, end.name, error.message);
-                        return output::stderr_line(&line);
-                    }
-                    let line = command_failure(end).map(|line| format!("{}: {line}", agent.name));
-                    return line.map_or(Ok(()), |line| output::stderr_line(&line));
-                }
-                _ => {}
-            },
-            AgentEvent::Tool(ToolEvent::Finished(end)) => {
-                if let Some(error) = &end.error {
-                    return output::stderr_line(&format!("Error executing tool {}: {}", end.name, error.message));
-                }
-                return command_failure(end).map_or(Ok(()), |line| output::stderr_line(&line));
             }
             _ => {}
         }
@@ -79,8 +67,9 @@ impl EventPrinter for JsonPrinter {
         Ok(())
     }
 
-    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()> {
-        let mut object = json!({"session_id": self.session_id, "response": self.response, "stats": stats.to_json()});
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStatistics) -> io::Result<()> {
+        let mut object =
+            json!({"session_id": self.session_id, "response": self.response, "stats": statistics_json(stats)});
         match (end.and_then(turn_error), exit_code(end)) {
             (None, _) => {}
             // A hook that denies is no failure of the run.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use hookwright_agent::session::{
     BrokenSettingsPolicy, FrontEndAction, HooksAction, InputLine, PreparedSession, Reply, SessionCommand, SessionError,
-    SessionHandle, Shutdown, broken_settings_file, unarmed_json,
+    SessionHandle, SessionStatistics, Shutdown, broken_settings_file, unarmed_json,
 };
 use hookwright_agent::{
     AgentEvent, EndReason, EventStream, HookEvent, Interaction, ModelEvent, SessionEvent, ToolEnd, ToolEvent, TurnEnd,
@@ -22,12 +22,11 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::args::{OutputFormat, SessionArgs};
 use crate::presentation::session_messages::ExitSummary;
-use crate::presentation::session_stats::SessionStats;
 use crate::signals::Signals;
-use crate::telemetry::TelemetryRecorder;
 use crate::{exit, frontend::session_options, log, output, output::diagnostics, presentation::reply_text, runtime};
 use input::HeadlessPrompt;
 
+const PRINTER_LOST_MESSAGE: &str = "the output thread ended early";
 /// How long a reader that does not read is waited for after a signal.
 const READER_GRACE_PERIOD: Duration = Duration::from_secs(1);
 
@@ -41,7 +40,7 @@ trait EventPrinter {
     /// Prints the answer to a command that replaces the prompt.
     fn print_answer(&mut self, text: &str) -> io::Result<()>;
     /// Prints the end of the session; `end` is none if a command ran instead of a prompt.
-    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()>;
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStatistics) -> io::Result<()>;
 }
 
 /// Reports that `-i` needs a terminal, and returns the exit code.
@@ -188,21 +187,15 @@ async fn run_session(args: &SessionArgs, opened: PreparedSession, order: Session
         OutputFormat::Json => Box::new(json::JsonPrinter::new(&view.session_id())),
         OutputFormat::StreamJson => Box::new(stream_json::StreamJsonPrinter::new(&view.session_id(), &view.model)?),
     };
-    let (telemetry, troubles) =
-        TelemetryRecorder::start(&view.loaded.settings.telemetry, &session_options::telemetry_facts(&view, args));
-    troubles.iter().try_for_each(output::warn)?;
     let farewell = (args.output_format == OutputFormat::Text && output::stderr_is_terminal())
         .then(|| ExitSummary::for_session(&view));
-    let mut stats = SessionStats::default();
-    stats.set_prices(&view.loaded.settings.model.prices);
     // The view holds the session's services; unless it is dropped, the event stream never ends.
     drop(view);
-    let records = telemetry.is_on();
     let mut signals = Signals::listen().context(runtime::NO_RESOURCES_MESSAGE)?;
-    let (give, mut screen) = spawn_printer(PrinterTask { printer, telemetry, stats, exit_summary: farewell })
-        .context(runtime::NO_RESOURCES_MESSAGE)?;
-    let (session, mut events, ended) = opened.start();
-    if args.output_format == OutputFormat::Text && !args.debug && !records {
+    let (give, mut screen) =
+        spawn_printer(PrinterTask { printer, exit_summary: farewell }).context(runtime::NO_RESOURCES_MESSAGE)?;
+    let (session, mut events, ended) = opened.start(session_options::observers(args));
+    if args.output_format == OutputFormat::Text && !args.debug {
         events.set_coalesced(is_silent);
     }
     signals.set_exit_action({
@@ -213,20 +206,25 @@ async fn run_session(args: &SessionArgs, opened: PreparedSession, order: Session
     let _ = give.send(events);
     session.send(order);
     session.end(Shutdown::Done, EndReason::Exit);
-    let signalled = wait_for_end(&session, ended, &mut signals).await?;
-    let code = match signalled {
-        Some(code) => code,
-        None if let Some(end) = poll_print_completion(&mut screen) => {
-            return Ok(exit_code(end.context("the output thread ended early")??.as_ref()));
-        }
+    let (warnings, signalled) = wait_for_end(&session, ended, &mut signals).await?;
+    let printed = match signalled {
+        Some(code) => Err(code),
+        None if let Some(end) = poll_print_completion(&mut screen) => Ok(end.context(PRINTER_LOST_MESSAGE)?),
         None => tokio::select! {
-            end = &mut screen => return Ok(exit_code(end.context("the output thread ended early")??.as_ref())),
-            code = signals.next() => code,
+            end = &mut screen => Ok(end.context(PRINTER_LOST_MESSAGE)?),
+            code = signals.next() => Err(code),
         },
     };
-    // A reader that has not read until now will not; what can still be printed is printed.
-    let _ = tokio::time::timeout(READER_GRACE_PERIOD, screen).await;
-    Ok(code)
+    let code = match printed {
+        Ok(end) => end.map(|end| exit_code(end.as_ref())),
+        Err(code) => {
+            // A reader that has not read until now will not; what can still be printed is printed.
+            let _ = tokio::time::timeout(READER_GRACE_PERIOD, screen).await;
+            Ok(code)
+        }
+    };
+    warnings.iter().try_for_each(output::warn)?;
+    Ok(code?)
 }
 
 type PrintCompletion = tokio::sync::oneshot::Receiver<io::Result<Option<TurnEnd>>>;
@@ -261,28 +259,25 @@ fn spawn_printer(listener: PrinterTask) -> io::Result<(std::sync::mpsc::Sender<E
     Ok((give, printed))
 }
 
-/// Waits for the session's end, and returns the exit code of a signal that ended it.
+/// Waits for the session's end, and returns its last warnings, and the exit code of a signal that ended it.
 async fn wait_for_end(
     session: &SessionHandle,
-    ended: tokio::task::JoinHandle<()>,
+    ended: tokio::task::JoinHandle<Vec<String>>,
     signals: &mut Signals,
-) -> anyhow::Result<Option<u8>> {
+) -> anyhow::Result<(Vec<String>, Option<u8>)> {
     let mut ended = std::pin::pin!(ended);
     tokio::select! {
-        done = &mut ended => done.map(|()| None).map_err(Into::into),
+        done = &mut ended => Ok((done?, None)),
         code = signals.next() => {
             session.end(Shutdown::Now, EndReason::Exit);
-            ended.await?;
-            Ok(Some(code))
+            Ok((ended.await?, Some(code)))
         }
     }
 }
 
-/// Prints and records a session's events.
+/// Prints a session's events.
 struct PrinterTask {
     printer: Box<dyn EventPrinter + Send>,
-    telemetry: TelemetryRecorder,
-    stats: SessionStats,
     exit_summary: Option<ExitSummary>,
 }
 
@@ -293,9 +288,7 @@ impl PrinterTask {
         let mut end = None;
         let mut unread = None;
         while let Some(event) = events.recv_blocking() {
-            self.stats.count(&event);
-            self.telemetry.record(&event);
-            // A failed write stops only the printing: events are still recorded.
+            // A failed write stops only the printing: the session is followed to its end.
             if unread.is_none() {
                 unread = print_or_reply(&mut *self.printer, &event).err();
             }
@@ -303,12 +296,10 @@ impl PrinterTask {
                 end = Some(how);
             }
         }
-        let finished = unread.map_or_else(|| self.printer.finish(end.as_ref(), &self.stats), Err);
-        let last_words =
-            self.exit_summary.map(|farewell| farewell.lines(&self.stats, begun.elapsed())).unwrap_or_default();
+        let stats = events.statistics();
+        let finished = unread.map_or_else(|| self.printer.finish(end.as_ref(), &stats), Err);
+        let last_words = self.exit_summary.map(|farewell| farewell.lines(&stats, begun.elapsed())).unwrap_or_default();
         last_words.iter().try_for_each(|line| output::stderr_line(&output::paint(output::DIM, line)))?;
-        // Shutting down telemetry may wait a second for a collector, so it comes last.
-        self.telemetry.shutdown().iter().try_for_each(output::warn)?;
         finished.map(|()| end)
     }
 }
@@ -340,7 +331,7 @@ fn is_silent(event: &AgentEvent) -> bool {
                 | SessionEvent::ConfigurationChanged
         ),
         AgentEvent::Tool(ToolEvent::Requested { .. }) => true,
-        AgentEvent::Tool(ToolEvent::Finished(end)) => end.error.is_none() && command_failure(end).is_none(),
+        AgentEvent::Tool(ToolEvent::Finished(end)) => failure_line(end).is_none(),
         _ => false,
     }
 }
@@ -354,9 +345,12 @@ fn exit_code(end: Option<&TurnEnd>) -> u8 {
     }
 }
 
-/// Returns a line for a call whose command failed; the command itself was printed before.
-fn command_failure(end: &ToolEnd) -> Option<String> {
-    end.failed_command().map(|why| format!("{} failed: {why}", end.name))
+/// Returns a line for a call that failed, or whose command failed; the command itself was printed before.
+fn failure_line(end: &ToolEnd) -> Option<String> {
+    match &end.error {
+        Some(error) => Some(format!("Error executing tool {}: {}", end.name, error.message)),
+        None => end.failed_command().map(|why| format!("{} failed: {why}", end.name)),
+    }
 }
 
 /// Returns the kind and the message of a turn's error, for machine-readable output.

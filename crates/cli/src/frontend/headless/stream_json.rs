@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use hookwright_agent::session::SessionStatistics;
 use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, ModelEvent, ToolEnd, ToolEvent, TurnEnd, TurnEvent};
 use hookwright_hooks::SubAgent;
 use hookwright_tools::CommandEnd;
@@ -10,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{EventPrinter, turn_error};
 use crate::output;
-use crate::presentation::session_stats::SessionStats;
+use crate::presentation::session_stats::short_statistics_json;
 
 pub(crate) struct StreamJsonPrinter {
     started: Instant,
@@ -25,18 +26,31 @@ impl StreamJsonPrinter {
 
 impl EventPrinter for StreamJsonPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        if let AgentEvent::SubAgent { agent, call_id, event } = event {
+            print_subagent_turn(agent, call_id, event)?;
+        }
+        let (agent, event) = event.unwrap_subagent();
+        let of = |fields: Value| with_subagent(agent, fields);
         match event {
-            AgentEvent::SubAgent { agent, call_id, event } => print_subagent_event(agent, call_id, event),
+            AgentEvent::Tool(ToolEvent::Requested { call_id, name, args }) => {
+                print_line("tool_use", of(json!({"tool_name": name, "tool_id": call_id, "parameters": args})))
+            }
+            AgentEvent::Tool(ToolEvent::Finished(end)) => print_line("tool_result", of(tool_result(end))),
+            AgentEvent::Notice(AgentNotice::Warning(text)) => {
+                print_line("error", of(json!({"severity": "warning", "message": text})))
+            }
+            AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
+                let message = format!("Agent execution blocked: {reason}");
+                print_line("error", of(json!({"severity": "warning", "message": message})))
+            }
+            // A sub-agent's text is not part of the answer: its report is the result of the call that started it.
+            _ if agent.is_some() => Ok(()),
             AgentEvent::Turn(TurnEvent::Started { prompt, .. }) => {
                 print_line("message", json!({"role": "user", "content": prompt}))
             }
             AgentEvent::Model(ModelEvent::Text(text)) => {
                 print_line("message", json!({"role": "assistant", "content": text, "delta": true}))
             }
-            AgentEvent::Tool(ToolEvent::Requested { call_id, name, args }) => {
-                print_line("tool_use", tool_use(call_id, name, args))
-            }
-            AgentEvent::Tool(ToolEvent::Finished(end)) => print_line("tool_result", tool_result(end)),
             AgentEvent::Hook(HookEvent::Finished { report, .. }) => print_line("hook", json!(report)),
             AgentEvent::Hook(HookEvent::Message { hook, text, .. }) => {
                 output::stderr_line(&format!("Hook system message: {text}"))?;
@@ -45,13 +59,6 @@ impl EventPrinter for StreamJsonPrinter {
             AgentEvent::Hook(HookEvent::Warning { hook, text, .. }) => {
                 print_line("error", json!({"severity": "warning", "hook": hook, "message": text}))
             }
-            AgentEvent::Notice(AgentNotice::Warning(text)) => {
-                print_line("error", json!({"severity": "warning", "message": text}))
-            }
-            AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => print_line(
-                "error",
-                json!({"severity": "warning", "message": format!("Agent execution blocked: {reason}")}),
-            ),
             _ => Ok(()),
         }
     }
@@ -64,8 +71,8 @@ impl EventPrinter for StreamJsonPrinter {
         print_line("message", json!({"role": "assistant", "content": text}))
     }
 
-    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStats) -> io::Result<()> {
-        let mut result = json!({"status": "success", "stats": stats.to_short_json(self.started.elapsed())});
+    fn finish(&mut self, end: Option<&TurnEnd>, stats: &SessionStatistics) -> io::Result<()> {
+        let mut result = json!({"status": "success", "stats": short_statistics_json(stats, self.started.elapsed())});
         if let Some((end, (kind, message))) = end.and_then(|end| Some((end, turn_error(end)?))) {
             let severity = if matches!(end, TurnEnd::Blocked(_) | TurnEnd::Stopped(_)) { "warning" } else { "error" };
             print_line("error", json!({"severity": severity, "message": message}))?;
@@ -78,31 +85,18 @@ impl EventPrinter for StreamJsonPrinter {
     }
 }
 
-/// Prints an event of a sub-agent.
-///
-/// Its text is not part of the answer: its report is the result of the call that started it.
-fn print_subagent_event(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
-    let of = |fields: Value| with_subagent(Some(agent), fields);
-    match event {
+/// Prints the beginning and the end of a sub-agent's work.
+fn print_subagent_turn(agent: &SubAgent, call_id: &str, event: &AgentEvent) -> io::Result<()> {
+    let fields = match event {
         AgentEvent::Turn(TurnEvent::Started { prompt, .. }) => {
-            print_line("agent", of(json!({"status": "started", "tool_id": call_id, "objective": prompt})))
+            json!({"status": "started", "tool_id": call_id, "objective": prompt})
         }
         AgentEvent::Turn(TurnEvent::Finished(end)) => {
-            print_line("agent", of(json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})))
+            json!({"status": end.kind().unwrap_or("finished"), "tool_id": call_id})
         }
-        AgentEvent::Tool(ToolEvent::Requested { call_id, name, args }) => {
-            print_line("tool_use", of(tool_use(call_id, name, args)))
-        }
-        AgentEvent::Tool(ToolEvent::Finished(end)) => print_line("tool_result", of(tool_result(end))),
-        AgentEvent::Notice(AgentNotice::Warning(text)) => {
-            print_line("error", of(json!({"severity": "warning", "message": text})))
-        }
-        AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
-            let message = format!("Agent execution blocked: {reason}");
-            print_line("error", of(json!({"severity": "warning", "message": message})))
-        }
-        _ => Ok(()),
-    }
+        _ => return Ok(()),
+    };
+    print_line("agent", with_subagent(Some(agent), fields))
 }
 
 /// Adds the sub-agent's name and id, if the event belongs to a sub-agent.
@@ -112,10 +106,6 @@ fn with_subagent(agent: Option<&SubAgent>, mut fields: Value) -> Value {
         fields["agent_id"] = json!(agent.id);
     }
     fields
-}
-
-fn tool_use(call_id: &str, name: &str, args: &Map<String, Value>) -> Value {
-    json!({"tool_name": name, "tool_id": call_id, "parameters": args})
 }
 
 fn tool_result(end: &ToolEnd) -> Value {

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
+use hookwright_agent::session::SessionStatistics;
 use hookwright_agent::{
     AgentEvent, AgentNotice, HookEvent, ModelEvent, SessionEvent, ToolEvent, TurnEnd, TurnEndSeverity, TurnEvent,
 };
 use hookwright_hooks::about_hook;
 
-use super::EventPrinter;
+use super::{EventPrinter, failure_line};
 use crate::output::{self, BAD, DIM, WARN, paint};
-use crate::presentation::session_stats::SessionStats;
 
 pub(crate) struct TextPrinter {
     debug: bool,
@@ -36,6 +36,42 @@ impl TextPrinter {
         self.print_stderr_line(&format!("{} {text}", paint(WARN, "warning:")))
     }
 
+    fn print_note(&mut self, text: impl std::fmt::Display) -> io::Result<()> {
+        self.print_stderr_line(&paint(DIM, text))
+    }
+
+    fn print_model_event(&mut self, event: &ModelEvent) -> io::Result<()> {
+        match event {
+            ModelEvent::Text(text) => {
+                self.has_open_line = !text.ends_with('\n');
+                let mut stdout = output::stdout();
+                write!(stdout, "{text}")?;
+                stdout.flush()
+            }
+            ModelEvent::Retried(text) => self.print_note(text),
+            ModelEvent::AnswerDropped { .. } => self.close_line(),
+            ModelEvent::Thought(text) if self.debug => self.print_note(text),
+            _ => Ok(()),
+        }
+    }
+
+    fn print_hook_event(&mut self, event: &HookEvent) -> io::Result<()> {
+        match event {
+            HookEvent::Message { text, .. } => self.print_stderr_line(&format!("Hook system message: {text}")),
+            HookEvent::Warning { event, hook, source, text } => {
+                self.print_warning(&about_hook(format_args!("{hook} ({source}, {event})"), text))
+            }
+            HookEvent::Finished { report, .. } if self.debug => {
+                let (status, ms) = (report.status.as_str(), report.duration.as_secs_f64() * 1e3);
+                self.print_note(format!(
+                    "hook {} ({}, {}) {status} in {ms:.1} ms",
+                    report.hook, report.source, report.event
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn close_line(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.has_open_line) {
             writeln!(output::stdout())?;
@@ -46,74 +82,40 @@ impl TextPrinter {
 
 impl EventPrinter for TextPrinter {
     fn print_event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        let (agent, event) = event.unwrap_subagent();
+        let indent = if agent.is_some() { "  " } else { "" };
+        let who = agent.map(|agent| format!("{}: ", agent.name)).unwrap_or_default();
         match event {
-            AgentEvent::Model(ModelEvent::Text(text)) => {
-                self.has_open_line = !text.ends_with('\n');
-                let mut stdout = output::stdout();
-                write!(stdout, "{text}")?;
-                stdout.flush()
-            }
-            AgentEvent::Hook(HookEvent::Message { text, .. }) => {
-                self.print_stderr_line(&format!("Hook system message: {text}"))
-            }
-            AgentEvent::Hook(HookEvent::Warning { event, hook, source, text }) => {
-                self.print_warning(&about_hook(format_args!("{hook} ({source}, {event})"), text))
-            }
             AgentEvent::Tool(ToolEvent::Started(start)) => {
                 let rewritten = match start.rewritten_args.as_slice() {
                     [] => String::new(),
                     keys => format!(" (hooks changed {})", keys.join(", ")),
                 };
-                self.print_stderr_line(&paint(DIM, format!("{} {}{rewritten}", start.name, start.description)))
+                let line = format!("{indent}{who}{} {}{rewritten}", start.name, start.description);
+                self.print_stderr_line(&paint(DIM, line))
             }
-            AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
-                Some(error) => self.print_stderr_line(&format!("Error executing tool {}: {}", end.name, error.message)),
-                None => super::command_failure(end).map_or(Ok(()), |line| self.print_stderr_line(&line)),
+            AgentEvent::Tool(ToolEvent::Finished(end)) => match failure_line(end) {
+                Some(line) => self.print_stderr_line(&format!("{indent}{who}{line}")),
+                None => Ok(()),
             },
             AgentEvent::Turn(TurnEvent::Retried { reason, attempt }) => {
-                self.print_stderr_line(&format!("{} Agent execution blocked: {reason}", paint(WARN, "[WARNING]")))?;
-                self.print_stderr_line(&paint(DIM, format!("the request is sent to the model again (retry {attempt})")))
+                self.print_stderr_line(&format!(
+                    "{} {who}Agent execution blocked: {reason}",
+                    paint(WARN, "[WARNING]")
+                ))?;
+                match agent {
+                    Some(_) => Ok(()),
+                    None => self.print_note(format!("the request is sent to the model again (retry {attempt})")),
+                }
             }
+            AgentEvent::Notice(AgentNotice::Warning(text)) => self.print_warning(&format!("{who}{text}")),
+            _ if agent.is_some() => Ok(()),
+            AgentEvent::Notice(AgentNotice::Note(text)) => self.print_note(text),
+            AgentEvent::Model(event) => self.print_model_event(event),
+            AgentEvent::Hook(event) => self.print_hook_event(event),
             AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
-                self.print_stderr_line(&paint(DIM, format!("Chat history compressed from {before} to {after} tokens.")))
+                self.print_note(format!("Chat history compressed from {before} to {after} tokens."))
             }
-            AgentEvent::Model(ModelEvent::Retried(text)) | AgentEvent::Notice(AgentNotice::Note(text)) => {
-                self.print_stderr_line(&paint(DIM, text))
-            }
-            AgentEvent::Notice(AgentNotice::Warning(text)) => self.print_warning(text),
-            AgentEvent::Model(ModelEvent::AnswerDropped { .. }) => self.close_line(),
-            AgentEvent::Hook(HookEvent::Finished { report, .. }) if self.debug => self.print_stderr_line(&paint(
-                DIM,
-                format!(
-                    "hook {} ({}, {}) {} in {:.1} ms",
-                    report.hook,
-                    report.source,
-                    report.event,
-                    report.status.as_str(),
-                    report.duration.as_secs_f64() * 1e3
-                ),
-            )),
-            AgentEvent::SubAgent { agent, event, .. } => match &**event {
-                AgentEvent::Tool(ToolEvent::Started(start)) => self
-                    .print_stderr_line(&paint(DIM, format!("  {}: {} {}", agent.name, start.name, start.description))),
-                AgentEvent::Tool(ToolEvent::Finished(end)) => match &end.error {
-                    Some(error) => self.print_stderr_line(&format!(
-                        "  {}: Error executing tool {}: {}",
-                        agent.name, end.name, error.message
-                    )),
-                    None => super::command_failure(end)
-                        .map_or(Ok(()), |line| self.print_stderr_line(&format!("  {}: {line}", agent.name))),
-                },
-                AgentEvent::Notice(AgentNotice::Warning(text)) => {
-                    self.print_warning(&format!("{}: {text}", agent.name))
-                }
-                AgentEvent::Turn(TurnEvent::Retried { reason, .. }) => {
-                    let warning = paint(WARN, "[WARNING]");
-                    self.print_stderr_line(&format!("{warning} {}: Agent execution blocked: {reason}", agent.name))
-                }
-                _ => Ok(()),
-            },
-            AgentEvent::Model(ModelEvent::Thought(text)) if self.debug => self.print_stderr_line(&paint(DIM, text)),
             _ => Ok(()),
         }
     }
@@ -122,7 +124,7 @@ impl EventPrinter for TextPrinter {
         writeln!(output::stdout(), "{text}")
     }
 
-    fn finish(&mut self, end: Option<&TurnEnd>, _: &SessionStats) -> io::Result<()> {
+    fn finish(&mut self, end: Option<&TurnEnd>, _: &SessionStatistics) -> io::Result<()> {
         self.close_line()?;
         let Some((end, words)) = end.and_then(|end| Some((end, end.message()?))) else { return Ok(()) };
         match (end, end.severity()) {

@@ -26,9 +26,7 @@ use crate::presentation::session_messages::{
     EXIT_CONFIRM_TEXT, ExitSummary, FAREWELL_MESSAGE, NO_MODEL_HINT, NO_MODEL_NOTICE, PLACEHOLDER, STARTUP_TIPS,
     is_model_offline,
 };
-use crate::presentation::session_stats::{self, SessionStats};
 use crate::signals::Signals;
-use crate::telemetry::TelemetryRecorder;
 use crate::{exit, frontend::session_options, output};
 use printer::{print_event, print_lines};
 use questions::PendingQuestion;
@@ -36,12 +34,9 @@ use questions::PendingQuestion;
 /// Runs a session in plain lines.
 pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> anyhow::Result<u8> {
     let view = opened.view();
-    let (telemetry, problems) =
-        TelemetryRecorder::start(&view.loaded.settings.telemetry, &session_options::telemetry_facts(&view, args));
-    problems.iter().try_for_each(output::warn)?;
     print_greeting(&view)?;
     let mut signals = Signals::listen()?;
-    let (session, mut events, ended) = opened.start();
+    let (session, mut events, ended) = opened.start(session_options::observers(args));
     signals.set_exit_action({
         let session = session.clone();
         move || {
@@ -53,7 +48,7 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
         session.send(SessionCommand::Prompt(prompt));
     }
     let mut lines = spawn_line_reader()?;
-    let mut front = PlainSession::new(session, telemetry);
+    let mut front = PlainSession::new(session);
     let begun = Instant::now();
     let left = front.run(&mut events, &mut lines, &mut signals).await;
     signals.defer(true);
@@ -65,12 +60,12 @@ pub(crate) async fn run_session(args: &SessionArgs, opened: PreparedSession) -> 
         // A failed write stops only the printing: the session is followed to its end.
         printed = printed.and(front.handle_event(event));
     }
-    ended.await?;
+    let warnings = ended.await?;
     if matches!(left, Ok(exit::OK)) {
         printed = printed.and_then(|()| print_lines(FAREWELL_MESSAGE));
     }
-    let last_words = farewell.lines(&front.stats, begun.elapsed());
-    front.telemetry.shutdown().iter().try_for_each(output::warn)?;
+    let last_words = farewell.lines(&events.statistics(), begun.elapsed());
+    warnings.iter().try_for_each(output::warn)?;
     printed?;
     // The terminal may be gone by now.
     let _ = last_words.iter().try_for_each(|line| print_lines(line));
@@ -102,8 +97,6 @@ enum LineOutcome {
 /// The state of a session in plain lines.
 struct PlainSession {
     session: SessionHandle,
-    telemetry: TelemetryRecorder,
-    stats: SessionStats,
     log: HookLog,
     /// The question that the next line answers.
     question: Option<(QuestionId, PendingQuestion)>,
@@ -123,14 +116,11 @@ struct PlainSession {
 }
 
 impl PlainSession {
-    fn new(session: SessionHandle, telemetry: TelemetryRecorder) -> Self {
-        let (stats, log) = (SessionStats::default(), HookLog::default());
+    fn new(session: SessionHandle) -> Self {
         let (running, cards, thought) = (Vec::new(), CardStore::default(), String::new());
         PlainSession {
             session,
-            telemetry,
-            stats,
-            log,
+            log: HookLog::default(),
             question: None,
             is_working: true,
             running,
@@ -210,8 +200,6 @@ impl PlainSession {
 
     /// Handles an event of the session.
     fn handle_event(&mut self, event: AgentEvent) -> io::Result<()> {
-        self.telemetry.record(&event);
-        self.stats.count(&event);
         self.log.record_event(&event, Instant::now());
         self.record_event(&event)?;
         if let AgentEvent::Question(QuestionEvent::Asked(Question { subject, .. })) = &event
@@ -243,12 +231,6 @@ impl PlainSession {
             AgentEvent::Session(SessionEvent::Idle { .. }) => {
                 self.is_working = false;
                 self.print_prompt()
-            }
-            AgentEvent::Session(SessionEvent::ConfigurationChanged) => {
-                let loaded = self.session.view().loaded.clone();
-                crate::log::add_secrets(&loaded);
-                self.stats.set_prices(&loaded.settings.model.prices);
-                Ok(())
             }
             event => print_event(&event),
         }
@@ -345,9 +327,6 @@ impl PlainSession {
             FrontEndAction::HooksTrace => {
                 self.log.timeline().iter().try_for_each(|line| print_lines(&output::strip_styles(line)))
             }
-            FrontEndAction::Stats => session_stats::summary_rows(&self.stats)
-                .iter()
-                .try_for_each(|(name, text)| print_lines(&format!("{name}: {text}"))),
             FrontEndAction::Expand(back) => match self.cards.nth_from_end(back) {
                 Some(card) => {
                     print_lines(&card.title)?;

@@ -27,7 +27,6 @@ use super::vim::Vim;
 use crate::presentation::call_text::{LiveCard, short_args};
 use crate::presentation::card_store::{CardContent, CardStore};
 use crate::presentation::hook_log::{self, HookLog};
-use crate::presentation::session_stats::SessionStats;
 use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN, styled_lines};
 
 /// An effect that the driver carries out.
@@ -109,7 +108,6 @@ pub(crate) struct App {
     pub(crate) overlays: OverlayStack,
     pub(crate) names: CompletionNames,
     pub(crate) log: HookLog,
-    pub(crate) stats: SessionStats,
     pub(crate) running: Vec<LiveCard>,
     /// The terminals of running commands.
     pub(crate) consoles: Arc<ScreenConsoles>,
@@ -152,7 +150,6 @@ impl App {
             overlays: OverlayStack::default(),
             names: CompletionNames::default(),
             log: HookLog::default(),
-            stats: SessionStats::default(),
             running: Vec::new(),
             consoles: ScreenConsoles::new(),
             shell_mode: false,
@@ -245,7 +242,6 @@ impl App {
 
     /// Handles an event of the agent.
     pub(crate) fn handle_event(&mut self, event: AgentEvent, now: Instant) {
-        self.stats.count(&event);
         self.log.record_event(&event, now);
         if closes_answer(&event) {
             self.close_answer();
@@ -366,7 +362,10 @@ impl App {
                 self.status.tokens = 0;
                 self.push_text(DIM, "the conversation is cleared");
             }
-            SessionEvent::LoggedOut | SessionEvent::ConfigurationChanged | SessionEvent::Synced => {}
+            SessionEvent::LoggedOut
+            | SessionEvent::ConfigurationChanged
+            | SessionEvent::Snapshot(_)
+            | SessionEvent::Synced => {}
         }
     }
 

@@ -41,7 +41,6 @@ use crate::commands::hooks::why;
 use crate::exit;
 use crate::presentation::styled_text::WARN;
 use crate::signals::Signals;
-use crate::telemetry::TelemetryRecorder;
 use file_search::FileSearchResult;
 
 const FRAME_INTERVAL: Duration = Duration::from_millis(16);
@@ -57,7 +56,7 @@ pub(crate) struct ScreenDriver<'a> {
     terminal: TerminalGuard,
     input: KeyInput,
     events: EventStream,
-    session_task: JoinHandle<()>,
+    session_task: JoinHandle<Vec<String>>,
     signals: Signals,
     job_signals: JobSignals,
     file_searches: (UnboundedSender<FileSearchResult>, UnboundedReceiver<FileSearchResult>),
@@ -65,7 +64,6 @@ pub(crate) struct ScreenDriver<'a> {
     pub(crate) images: (UnboundedSender<ImageLookup>, UnboundedReceiver<ImageLookup>),
     /// Whether a search for matching files is running.
     is_searching_files: bool,
-    telemetry: TelemetryRecorder,
     /// When the program last resumed after it was suspended.
     suspended_at: Option<Instant>,
     pub(crate) notifier: UserNotifier,
@@ -112,9 +110,7 @@ impl<'a> ScreenDriver<'a> {
         app.consoles = consoles;
         // The session announces this too, but only after the first frame: until then the screen would look ready.
         app.set_busy(SessionActivity::Starting.as_str(), Instant::now());
-        let facts = crate::frontend::session_options::telemetry_facts(&view, args);
-        let (telemetry, problems) = TelemetryRecorder::start(&view.loaded.settings.telemetry, &facts);
-        let (session, events, ended) = opened.start();
+        let (session, events, ended) = opened.start(crate::frontend::session_options::observers(args));
         signals.set_exit_action({
             let session = session.clone();
             move || {
@@ -138,7 +134,6 @@ impl<'a> ScreenDriver<'a> {
             files_listed_at: None,
             images: unbounded_channel(),
             is_searching_files: false,
-            telemetry,
             suspended_at: None,
             notifier: UserNotifier::default(),
             reply_filter: ReplyFilter::default(),
@@ -149,7 +144,7 @@ impl<'a> ScreenDriver<'a> {
             end_reason: EndReason::Exit,
         };
         driver.apply_appearance(None);
-        driver.show_greeting(&problems);
+        driver.show_greeting();
         driver
     }
 
@@ -293,7 +288,6 @@ impl<'a> ScreenDriver<'a> {
     }
 
     fn handle_event(&mut self, event: AgentEvent) {
-        self.telemetry.record(&event);
         self.notify_if_waiting(&event);
         match &event {
             AgentEvent::Session(SessionEvent::ConfigurationChanged) => self.apply_configuration(),
@@ -342,10 +336,8 @@ impl<'a> ScreenDriver<'a> {
     /// Applies a changed configuration.
     fn apply_configuration(&mut self) {
         let view = self.session.view();
-        crate::log::add_secrets(&view.loaded);
         self.app.shows_hooks = view.loaded.registry.notifications();
         self.app.status.set_hooks(&view);
-        self.app.stats.set_prices(&view.loaded.settings.model.prices);
         let before = std::mem::replace(&mut self.appearance, ScreenAppearance::from_view(&view));
         self.apply_appearance(Some(before));
         self.refresh_names();

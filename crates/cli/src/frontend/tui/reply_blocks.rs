@@ -14,6 +14,7 @@ use crate::presentation::card_store::CardContent;
 use crate::presentation::diff::guard_diff_line;
 use crate::presentation::reply_text::list_lines;
 use crate::presentation::resumed_history::{self, ResumedItem};
+use crate::presentation::session_stats::summary_rows;
 use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
 
 /// Returns a reply as a block.
@@ -21,6 +22,10 @@ pub(crate) fn reply_block(reply: Reply) -> ScrollbackBlock {
     match reply {
         Reply::Text(tone, text) => toned_block(tone, &text),
         Reply::Rows(rows) => rows_block(&rows),
+        Reply::Statistics(counts) => {
+            let line = |(name, text)| StyledLine::styled(BOLD, format!("{name}  ")).with_text(PLAIN, text);
+            ScrollbackBlock::Lines(summary_rows(&counts).into_iter().map(line).collect())
+        }
         Reply::Diff(text) => ScrollbackBlock::Lines(text.lines().map(guard_diff_line).collect()),
         Reply::Diagnostic(diagnostic) => ScrollbackBlock::Diagnostic(diagnostic),
         Reply::Notice(notice) => {

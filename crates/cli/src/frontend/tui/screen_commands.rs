@@ -13,7 +13,7 @@ use super::pager::Pager;
 use crate::exit;
 use crate::presentation::card_store;
 use crate::presentation::humanize::format_line_count;
-use crate::presentation::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
+use crate::presentation::styled_text::{DIM, PLAIN, StyledLine, WARN};
 
 /// The width of the names in the help; a longer one pushes its description to the right.
 const MAX_NAME_COLUMNS: usize = 28;
@@ -45,12 +45,6 @@ impl ScreenDriver<'_> {
                 self.app.overlays.open(OverlayLayer::HooksPanel, HooksPanel::new(self.session.clone()));
             }
             FrontEndAction::HooksTrace => self.show_trace(),
-            FrontEndAction::Stats => {
-                let lines = crate::presentation::session_stats::summary_rows(&self.app.stats);
-                let draw =
-                    |(name, text): (&str, String)| StyledLine::styled(BOLD, format!("{name}  ")).with_text(PLAIN, text);
-                self.app.push_block(ScrollbackBlock::Lines(lines.into_iter().map(draw).collect()));
-            }
             FrontEndAction::Copy => self.copy_answer()?,
             FrontEndAction::Expand(back) => self.app.open_card(back),
             FrontEndAction::ShellMode => self.app.shell_mode = true,

@@ -103,7 +103,7 @@ pub(super) fn send(config: &Config, events: &[AgentEvent]) -> Vec<String> {
     let (mut telemetry, warnings) = TelemetryRecorder::start(config, &facts());
     assert_eq!(warnings, [""; 0]);
     events.iter().for_each(|event| telemetry.record(event));
-    telemetry.shutdown()
+    telemetry.finish()
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn the_traceparent_of_the_environment_is_the_parent_of_every_turn() {
         for id in ["p1", "p2"] {
             telemetry.record(&AgentEvent::Turn(TurnEvent::Started { prompt: "x".into(), prompt_id: id.into() }));
         }
-        assert_eq!(telemetry.shutdown(), [""; 0]);
+        assert_eq!(telemetry.finish(), [""; 0]);
         let spans = spans(&received);
         assert_eq!(spans.len(), sent, "the caller decides about sampling");
         assert!(spans.iter().all(|one| one["traceId"] == trace && one["parentSpanId"] == span));
@@ -398,7 +398,7 @@ fn a_silent_collector_is_given_up_after_a_second() {
         let (mut telemetry, _) = TelemetryRecorder::start(&config(&endpoint), &facts());
         telemetry.record(&prompt());
         let began = Instant::now();
-        let warnings = telemetry.shutdown();
+        let warnings = telemetry.finish();
         let took = began.elapsed();
         assert!(took > Duration::from_millis(900) && took < Duration::from_millis(1500), "{took:?}");
         assert_eq!(warnings, [format!("some telemetry could not be sent to {endpoint}: no answer within a second")]);
@@ -511,7 +511,7 @@ fn the_queue_for_a_silent_collector_is_bounded() {
     };
     let waiting = collector.queued_bytes();
     assert!((1 << 20..=16 << 20).contains(&waiting), "{waiting} bytes of 24 MB");
-    assert_eq!(telemetry.shutdown().len(), 1);
+    assert_eq!(telemetry.finish().len(), 1);
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn written(config: &Config, events: &[AgentEvent]) -> String {
     let (mut telemetry, warnings) = TelemetryRecorder::start(config, &facts());
     assert_eq!(warnings, [""; 0]);
     events.iter().for_each(|event| telemetry.record(event));
-    assert_eq!(telemetry.shutdown(), [""; 0]);
+    assert_eq!(telemetry.finish(), [""; 0]);
     fs::read_to_string(config.outfile.as_ref().unwrap()).unwrap()
 }
 
@@ -197,7 +197,7 @@ fn problems_in_the_settings_are_warnings_and_stop_nothing() {
     let start = |config: Config| {
         let (mut telemetry, warnings) = TelemetryRecorder::start(&config, &facts());
         telemetry.record(&prompt());
-        assert!(telemetry.0.is_none() && telemetry.shutdown().is_empty());
+        assert!(telemetry.0.is_none() && telemetry.finish().is_empty());
         let [warning] = warnings.as_slice() else { panic!("{warnings:?}") };
         warning.clone()
     };
@@ -217,7 +217,7 @@ fn a_device_is_refused_as_telemetry_file() {
         matches!(warnings.as_slice(), [warning] if warning.contains("/dev/full cannot be opened: this is not a regular file"))
     );
     telemetry.record(&prompt());
-    assert!(telemetry.shutdown().is_empty(), "it was said once");
+    assert!(telemetry.finish().is_empty(), "it was said once");
 }
 
 #[test]

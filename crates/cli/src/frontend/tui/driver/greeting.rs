@@ -8,8 +8,8 @@ use crate::presentation::session_messages::{NO_MODEL_HINT, NO_MODEL_NOTICE, STAR
 use crate::presentation::styled_text::{BOLD, DIM, PLAIN, StyledLine, WARN};
 
 impl ScreenDriver<'_> {
-    /// Shows the banner, the tips and problems, and sends the first prompt of the command line.
-    pub(super) fn show_greeting(&mut self, problems: &[String]) {
+    /// Shows the banner and the tips, and sends the first prompt of the command line.
+    pub(super) fn show_greeting(&mut self) {
         let view = self.session.view();
         let ui = &view.loaded.settings.ui;
         if !ui.hide_banner {
@@ -20,9 +20,6 @@ impl ScreenDriver<'_> {
         if is_model_offline(&view) {
             let line = StyledLine::styled(WARN, format!("{NO_MODEL_NOTICE}: ")).with_hanging_indent(2);
             self.app.push_block(ScrollbackBlock::line(line.with_text(PLAIN, NO_MODEL_HINT)));
-        }
-        for problem in problems {
-            self.app.push_text(WARN, format!("! {problem}"));
         }
         if let Some(prompt) = crate::frontend::session_options::first_prompt(self.args) {
             if let Some(trouble) = self.app.history.add(&prompt) {

@@ -16,14 +16,13 @@ const LEAVING_LABEL: &str = "Leaving";
 const SHUTDOWN_GRACE_PERIOD: Duration = Duration::from_secs(4);
 
 impl ScreenDriver<'_> {
-    /// Waits for the session's end and draws events until then.
-    async fn wait_for_session_end(&mut self) {
+    /// Waits for the session's end, draws events until then, and returns the last warnings.
+    async fn wait_for_session_end(&mut self) -> Vec<String> {
         self.app.set_busy(LEAVING_LABEL, Instant::now());
         loop {
             tokio::select! {
                 event = self.events.recv() => match event {
                     Some(event) => {
-                        self.telemetry.record(&event);
                         self.app.handle_event(event, Instant::now());
                         // A turn has ended, but the session has not.
                         if self.app.busy.is_none() {
@@ -36,7 +35,7 @@ impl ScreenDriver<'_> {
                 () = tokio::time::sleep(TICK_INTERVAL) => drop(self.draw()),
             }
         }
-        let _ = (&mut self.session_task).await;
+        (&mut self.session_task).await.unwrap_or_default()
     }
 
     /// Ends the session: cancels running work, waits for SessionEnd hooks, and restores the terminal.
@@ -48,14 +47,17 @@ impl ScreenDriver<'_> {
         // The summary needs the session, which is gone when it is printed.
         let farewell = ExitSummary::for_session(&self.session.view());
         // The timeout includes the hooks' own time.
-        let _ = tokio::time::timeout(SHUTDOWN_GRACE_PERIOD + grace, self.wait_for_session_end()).await;
-        let warnings = std::mem::take(&mut self.telemetry).shutdown();
+        let ended = tokio::time::timeout(SHUTDOWN_GRACE_PERIOD + grace, self.wait_for_session_end()).await;
+        let warnings = ended.unwrap_or_else(|_| self.session.finish_observers());
         warnings.iter().for_each(|warning| self.app.push_text(WARN, format!("! {warning}")));
         self.app.busy = None;
         if self.exit_code.is_some() {
             self.app.push_text(DIM, FAREWELL_MESSAGE);
         }
-        farewell.lines(&self.app.stats, self.started.elapsed()).iter().for_each(|line| self.app.push_text(DIM, line));
+        farewell
+            .lines(&self.events.statistics(), self.started.elapsed())
+            .iter()
+            .for_each(|line| self.app.push_text(DIM, line));
         let nothing = ScreenFrame { size: Some(terminal::size()), ..ScreenFrame::default() };
         // The terminal may be gone.
         let _ = self.screen.draw(self.app.take_finished(), &nothing);
