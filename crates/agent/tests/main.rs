@@ -14,6 +14,8 @@ mod suite {
     mod compress;
     mod headless;
     mod hooks;
+    mod observers;
+    mod protocol;
     mod queue;
     mod reload;
     mod shutdown;

@@ -10,8 +10,10 @@ use hookwright_hooks::UnarmedGuard;
 use hookwright_settings::edit::set_value;
 use hookwright_settings::trust::{FolderRule, PendingChange, set_folder_trust, trust_changes};
 use hookwright_settings::{FolderTrust, LoadedConfig, Notice, ProcessEnv, record_project_contents};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::json;
 
-use super::guard_readiness::{remember_refused_guards, unarmed_guards};
+use super::guard_readiness::{remember_refused_guards, unarmed_guards, unarmed_json};
 use super::options::{BrokenSettingsPolicy, SessionError, SessionOptions, UnarmedGuardsPolicy};
 use super::{PreparedSession, broken_settings_file, untrusted_guard_changes};
 use crate::transcript::{self, SessionInfo};
@@ -20,24 +22,28 @@ use crate::transcript::{self, SessionInfo};
 pub const AGENTS_FILE: &str = "AGENTS.md";
 
 /// A decision that the user makes before a session starts.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OpeningQuestion {
     /// Whether the project's folder is trusted.
     FolderTrust,
     /// Whether to go on without a settings file that cannot be parsed.
     BrokenSettings(PathBuf),
     /// Whether the changes that an agent made to guards in an earlier session are trusted.
+    #[serde(serialize_with = "serialize_guard_changes")]
     GuardChanges(Vec<PendingChange>),
     /// Whether the project's [`AGENTS_FILE`] is read.
     AgentsFile,
     /// Whether to go on with guards that would not work.
+    #[serde(serialize_with = "serialize_unarmed_guards")]
     UnarmedGuards(Vec<UnarmedGuard>),
     /// Which earlier session to resume.
     Resume(Vec<SessionInfo>),
 }
 
 /// An answer to an [`OpeningQuestion`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OpeningChoice {
     /// Sets the trust of the folder.
     Folder(FolderRule),
@@ -57,6 +63,14 @@ pub enum OpeningChoice {
     NewConversation,
     /// Does not start the session.
     Leave,
+}
+
+fn serialize_guard_changes<S: Serializer>(changes: &[PendingChange], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(changes.iter().map(|change| json!({"path": change.file.path, "diff": change.diff})))
+}
+
+fn serialize_unarmed_guards<S: Serializer>(guards: &[UnarmedGuard], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(guards.iter().map(unarmed_json))
 }
 
 impl OpeningQuestion {

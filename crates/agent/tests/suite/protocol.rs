@@ -9,7 +9,18 @@ use serde_json::{Value, json};
 use super::support::{RunningSession, TestProject, answer_script, is_idle};
 
 /// Fields whose values differ from run to run.
-const REDACTED_FIELDS: &[&str] = &["duration_ms", "latency_ms", "event_id", "run_id", "turn_id", "prompt_id", "request"];
+const REDACTED_FIELDS: &[&str] = &[
+    "duration_ms",
+    "latency_ms",
+    "event_id",
+    "run_id",
+    "turn_id",
+    "prompt_id",
+    "request",
+    "usage",
+    "usageMetadata",
+    "tokens",
+];
 
 /// The transcript of a session.
 struct Transcript {
@@ -34,7 +45,11 @@ impl Transcript {
     }
 
     /// Writes down the events up to one that matches, and returns it.
-    async fn events_until(&mut self, session: &mut RunningSession, is_last: impl Fn(&AgentEvent) -> bool) -> AgentEvent {
+    async fn events_until(
+        &mut self,
+        session: &mut RunningSession,
+        is_last: impl Fn(&AgentEvent) -> bool,
+    ) -> AgentEvent {
         loop {
             let event = session.next_event().await.unwrap();
             self.write(&event);
@@ -112,7 +127,7 @@ async fn an_approval_question_that_is_answered() {
     let project = TestProject::new();
     let mut session = project.start_idle_session().await;
     let mut transcript = Transcript::new(&project, &session);
-    transcript.command(&session, prompt(r#"call run_shell_command {"command": "printf made"}"#));
+    transcript.command(&session, prompt(r#"call run_shell_command {"command": "touch made"}"#));
     let is_question = |event: &AgentEvent| matches!(event, AgentEvent::Question(_));
     let AgentEvent::Question(hookwright_agent::QuestionEvent::Asked(question)) =
         transcript.events_until(&mut session, is_question).await

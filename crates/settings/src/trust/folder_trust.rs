@@ -46,7 +46,8 @@ impl FolderTrust {
 }
 
 /// The user's decision about a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FolderRule {
     /// The folder and everything in it is trusted.
     TrustFolder,
