@@ -11,6 +11,8 @@ pub(crate) const DENIED: u8 = 2;
 pub(crate) const ASK: u8 = 3;
 /// `hooks test`: no test case ran.
 pub(crate) const NO_TESTS: u8 = 4;
+/// `agents doctor`, `setup`: no link between a call and a refusal is broken, but not every one was seen to hold.
+pub(crate) const NOT_PROVEN: u8 = 5;
 /// The settings enforce another way to authenticate.
 pub(crate) const WRONG_AUTH: u8 = 41;
 /// The command line is not valid.

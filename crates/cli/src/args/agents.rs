@@ -54,9 +54,9 @@ pub(crate) enum AgentsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Check that agents really call Hookwright and that a guard's deny would hold: exit 1 if something is missing.
+    /// Check that agents really call Hookwright and that a guard's deny would hold: exit 0 only if all of it was seen.
     #[command(
-        after_help = "Examples:\n  hookwright agents doctor\n  hookwright agents doctor codex\n  hookwright agents doctor claude-code --live"
+        after_help = "Exit code 0: yes, every link from a call to its refusal was seen to hold. 1: no, a link is broken. 5: not proven,\nnothing is broken, but not every link was seen to hold: no live trial was made, or a guard was not tried in it.\n\nExamples:\n  hookwright agents doctor\n  hookwright agents doctor codex\n  hookwright agents doctor claude-code --live"
     )]
     Doctor {
         #[command(flatten)]

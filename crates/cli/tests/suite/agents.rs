@@ -278,7 +278,7 @@ fn a_doctor_says_what_is_wrong_and_what_to_do() {
     let bare = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
     assert!(bare.stdout.contains("does a deny hold on this machine? NO: there is no guard here yet"), "{bare:?}");
     sandbox.settings(&no_force_push());
-    let well = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(0);
+    let well = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(5);
     insta::assert_snapshot!(shown(&sandbox, &well.stdout), @r"
       ok Claude Code 2.1.327 at [bin]/claude: the version that Hookwright was tested with
       ok ~/.claude/settings.json: 11 entries
@@ -586,9 +586,9 @@ fn the_users_own_guards_are_tried_live() {
     sandbox.write(".gemini/own.hooktest.toml", test);
     sandbox.run(&["agents", "install", "claude-code", "--yes"]).expect_exit_code(0);
     // Before the trial nothing is proven, because the version is not a known one.
-    let before = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(1);
+    let before = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(5);
     assert!(before.stdout.contains("not proven"), "{before:?}");
-    let report = sandbox.run(&["agents", "doctor", "claude-code", "--live", "--json"]).expect_exit_code(0).json();
+    let report = sandbox.run(&["agents", "doctor", "claude-code", "--live", "--json"]).expect_exit_code(5).json();
     let guards = report["live"]["own_guards"].as_array().unwrap();
     let seen: Vec<(&str, &str, &str)> = guards
         .iter()
@@ -606,7 +606,20 @@ fn the_users_own_guards_are_tried_live() {
         ],
         "{report:#}"
     );
-    assert_eq!(report["chain"]["verdict"], "yes", "{report:#}");
+    // A guard for which no call is known was not seen to hold.
+    assert_eq!((&report["ok"], &report["chain"]["verdict"]), (&json!(false), &json!("unproven")), "{report:#}");
+    assert_eq!(report["live"]["guards"]["untried"], json!(["silent"]), "{report:#}");
+    let headline = report["chain"]["headline"].as_str().unwrap();
+    assert!(headline.contains("? not proven: tried live on") && headline.contains("; not tried: silent"), "{headline}");
+    let list = sandbox.run(&["agents"]).expect_exit_code(0);
+    assert!(list.stdout.contains("10 of 10 held  not proven: not tried"), "{list:?}");
+    let doctor = sandbox.run(&["agents", "doctor"]).expect_exit_code(5);
+    assert!(doctor.stdout.contains("not tried: silent"), "{doctor:?}");
+    // With a call for each guard it is a yes.
+    settings["hooks"]["BeforeTool"].as_array_mut().unwrap().pop();
+    sandbox.settings(&settings);
+    let report = sandbox.run(&["agents", "doctor", "claude-code", "--live", "--json"]).expect_exit_code(0).json();
+    assert_eq!((&report["ok"], &report["chain"]["verdict"]), (&json!(true), &json!("yes")), "{report:#}");
     // The trial leaves no trace, and nothing in the project.
     assert!(!sandbox.has_file("forbidden") && !sandbox.home().join(".gemini/hookwright/journal/head").exists());
     let list = sandbox.run(&["agents"]).expect_exit_code(0);
@@ -614,7 +627,7 @@ fn the_users_own_guards_are_tried_live() {
     sandbox.run(&["agents", "doctor"]).expect_exit_code(0);
     // Other guards have not been tried.
     sandbox.settings(&no_force_push());
-    let other = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(0);
+    let other = sandbox.run(&["agents", "doctor", "claude-code"]).expect_exit_code(5);
     assert!(
         other.stdout.contains("not proven: the last live trial") && other.stdout.contains("other guards"),
         "{other:?}"
@@ -759,7 +772,7 @@ fn opencode_2_is_not_guarded() {
     assert!(doctor.stdout.contains("NO: opencode 2.0.7 at") && doctor.stdout.contains("not guarded"), "{doctor:?}");
     assert!(sandbox.run(&["agents"]).stdout.contains("no: version"));
     program(&sandbox.sibling_path("bin"), "opencode", "echo 1.18.33");
-    sandbox.run(&["agents", "doctor", "opencode"]).expect_exit_code(0);
+    sandbox.run(&["agents", "doctor", "opencode"]).expect_exit_code(5);
 }
 
 #[test]

@@ -29,6 +29,11 @@ pub enum ScriptedAction {
         /// The path of the file.
         path: String,
     },
+    /// Deletes a file.
+    Delete {
+        /// The path of the file.
+        path: String,
+    },
 }
 
 /// A tool that the agent offers.
@@ -89,6 +94,7 @@ impl ScriptedAction {
                 ScriptedAction::Edit { path: replace(path), old: old.clone(), new: new.clone() }
             }
             ScriptedAction::Read { path } => ScriptedAction::Read { path: replace(path) },
+            ScriptedAction::Delete { path } => ScriptedAction::Delete { path: replace(path) },
         }
     }
 
@@ -105,6 +111,7 @@ impl ScriptedAction {
                 vec![(&PATH_ARGUMENTS, path), (&OLD_TEXT_ARGUMENTS, old), (&NEW_TEXT_ARGUMENTS, new)],
             ),
             ScriptedAction::Read { path } => (offer(&READ_TOOLS), vec![(&PATH_ARGUMENTS, path)]),
+            ScriptedAction::Delete { .. } => (offer(&["apply_patch"]), Vec::new()),
         };
         let Some(tool) = tool else { return self.as_shell_call(offers) };
         let input = match (&tool.parameters, self.as_patch()) {
@@ -125,15 +132,17 @@ impl ScriptedAction {
             ScriptedAction::Edit { path, old, new } => {
                 format!("*** Update File: {path}\n@@\n{}{}", prefix_lines(old, '-'), prefix_lines(new, '+'))
             }
+            ScriptedAction::Delete { path } => format!("*** Delete File: {path}\n"),
             ScriptedAction::Shell(_) | ScriptedAction::Read { .. } => return None,
         };
         Some(format!("*** Begin Patch\n{body}*** End Patch\n"))
     }
 
-    /// Returns a shell call for agents without a tool for files: they apply patches, or read, through their shell.
+    /// Returns a shell call for agents without a tool for files: they apply patches, read and delete through their shell.
     fn as_shell_call(&self, offers: &[OfferedTool]) -> Option<MockReply> {
         let command = match self {
             ScriptedAction::Read { path } => format!("cat '{path}'"),
+            ScriptedAction::Delete { path } => format!("rm -f '{path}'"),
             _ => format!("apply_patch <<'EOF'\n{}EOF", self.as_patch()?),
         };
         ScriptedAction::Shell(command).as_call(offers)

@@ -49,7 +49,7 @@ impl DoctorNote {
 
 /// The result for one agent.
 struct DoctorReport {
-    passed: bool,
+    verdict: ChainVerdict,
     json: Value,
 }
 
@@ -83,15 +83,15 @@ pub(super) fn run(
         }
         reports.push(check_agent(toolbox, world, &agent, live, as_json)?);
     }
-    let passed = reports.iter().all(|report| report.passed);
+    let verdict = reports.iter().map(|report| report.verdict).max().unwrap_or(ChainVerdict::No);
     if as_json {
         let mut values: Vec<Value> = reports.into_iter().map(|report| report.json).collect();
         match hosts.len() {
             1 => output::print_json(&values.remove(0))?,
-            _ => output::print_json(&json!({"ok": passed, "agents": values}))?,
+            _ => output::print_json(&json!({"ok": verdict == ChainVerdict::Yes, "agents": values}))?,
         }
     }
-    Ok(if passed { exit::OK } else { exit::ERROR })
+    Ok(verdict.exit_code())
 }
 
 fn check_agent(
@@ -135,11 +135,7 @@ fn check_agent(
         false => None,
     };
     let is_tried = trial.as_ref().is_some_and(|trial| trial.get("error").is_none());
-    let passed = !is_overruled
-        && match live {
-            true => is_tried && chain.verdict() == ChainVerdict::Yes,
-            false => chain.holds_without_trial(),
-        };
+    let verdict = if is_overruled || live && !is_tried { ChainVerdict::No } else { chain.verdict() };
     if !as_json {
         let style = match chain.verdict() {
             ChainVerdict::Yes => GOOD,
@@ -155,13 +151,13 @@ fn check_agent(
         .chain(notes.iter().map(|note| json!({"state": note_label(note), "what": note.summary, "todo": note.hint})))
         .collect();
     let mut value = json!({
-        "ok": passed, "agent": host.name(), "version": agent.version, "chain": chain.to_json(), "checks": checks,
+        "ok": verdict == ChainVerdict::Yes, "agent": host.name(), "version": agent.version, "chain": chain.to_json(), "checks": checks,
         "live": trial,
     });
     for state in &states {
         value[state.target.scope.as_str()] = install_state_json(state);
     }
-    Ok(DoctorReport { passed, json: value })
+    Ok(DoctorReport { verdict, json: value })
 }
 
 /// The links of an agent after a live trial, and what the guards did in it.
@@ -177,9 +173,14 @@ pub(super) struct AgentProof {
 }
 
 impl AgentProof {
+    /// Returns the verdict, which only a trial that was made now makes a yes.
+    pub(super) fn verdict(&self) -> ChainVerdict {
+        if self.obeyed.is_some() { self.chain.verdict() } else { self.chain.verdict().max(ChainVerdict::Unproven) }
+    }
+
     /// Returns whether this trial showed that every link holds.
     pub(super) fn is_proven(&self) -> bool {
-        self.obeyed.is_some() && self.chain.verdict() == ChainVerdict::Yes
+        self.verdict() == ChainVerdict::Yes
     }
 }
 

@@ -18,7 +18,7 @@ use super::explain::host_compatibility;
 use super::trial_record::TrialRecord;
 use super::{AgentInstallState, is_this_program};
 use crate::commands::hooks::LoadedProject;
-use crate::output;
+use crate::{exit, output};
 
 /// A link of the chain, in the order in which a call passes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +122,7 @@ impl LinkStatus {
 }
 
 /// The answer to "does a deny hold on this machine?".
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ChainVerdict {
     /// Every link was seen to hold.
     Yes,
@@ -137,6 +137,15 @@ impl ChainVerdict {
             ChainVerdict::Yes => "yes",
             ChainVerdict::Unproven => "unproven",
             ChainVerdict::No => "no",
+        }
+    }
+
+    /// Returns the exit code that says the same.
+    pub(super) fn exit_code(self) -> u8 {
+        match self {
+            ChainVerdict::Yes => exit::OK,
+            ChainVerdict::Unproven => exit::NOT_PROVEN,
+            ChainVerdict::No => exit::ERROR,
         }
     }
 }
@@ -176,11 +185,6 @@ impl GuardChain {
         } else {
             ChainVerdict::Yes
         }
-    }
-
-    /// Returns whether every link holds that can be seen without a live trial.
-    pub(super) fn holds_without_trial(&self) -> bool {
-        self.links.iter().filter(|link| link.link != ChainLink::LiveTrial).all(|link| link.state == LinkState::Holds)
     }
 
     /// Returns the link that decides the verdict: the first broken one, else the first unproven one.
@@ -525,10 +529,12 @@ pub(super) fn trial_link(trial: &TrialRecord) -> LinkStatus {
         return LinkStatus::unproven(link, format!("tried live on {day}: {hooks}; no guard was tried"));
     };
     let own = format!("{} of {} guards refused their call", guards.held, guards.total);
-    let text = format!("tried live on {day}: {hooks}, {own}");
+    let untried: Vec<String> = guards.untried.iter().map(|name| output::truncate_columns(name, 60)).collect();
+    let untried = if untried.is_empty() { String::new() } else { format!("; not tried: {}", untried.join(", ")) };
+    let text = format!("tried live on {day}: {hooks}, {own}{untried}");
     match () {
         () if trial.failed > 0 || guards.failed > 0 => LinkStatus::broken(link, text),
-        () if trial.holds() && guards.held > 0 => LinkStatus::holds(link, text),
+        () if trial.holds() && guards.total > 0 && guards.held == guards.total => LinkStatus::holds(link, text),
         () => LinkStatus::unproven(link, text),
     }
 }

@@ -35,6 +35,8 @@ pub(super) struct GuardTrialRecord {
     /// How many guards did not refuse their call.
     pub(super) failed: u64,
     pub(super) total: u64,
+    /// The guards of which it is not known whether they would have refused a call.
+    pub(super) untried: Vec<String>,
 }
 
 impl TrialRecord {
@@ -84,6 +86,12 @@ fn read_guards(value: &Value) -> Option<GuardTrialRecord> {
         held: value["held"].as_u64()?,
         failed: value["failed"].as_u64()?,
         total: value["of"].as_u64()?,
+        untried: value["untried"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect(),
     })
 }
 
@@ -97,7 +105,7 @@ pub(super) fn write(world: &ProcessEnv, host: Host, trial: &TrialRecord) -> anyh
 pub(super) fn trial_json(trial: &TrialRecord) -> Value {
     let TrialRecord { time, version, held, failed, total, guards } = trial;
     let guards = guards.as_ref().map(|one| {
-        json!({"project": one.project, "digest": one.digest, "held": one.held, "failed": one.failed, "of": one.total})
+        json!({"project": one.project, "digest": one.digest, "held": one.held, "failed": one.failed, "of": one.total, "untried": one.untried})
     });
     json!({"at": time, "version": version, "held": held, "failed": failed, "of": total, "guards": guards})
 }

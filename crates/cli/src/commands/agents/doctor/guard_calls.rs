@@ -49,6 +49,9 @@ const TYPICAL_COMMANDS: [&str; 24] = [
     "echo trial > .gemini/settings.json",
 ];
 
+/// A place that guards refuse if they keep what lies outside of the project.
+const OUTSIDE: &str = "../outside-of-the-project";
+
 /// Files that typical guards protect.
 const TYPICAL_FILES: [&str; 5] = [".env", ".git/config", ".gemini/settings.json", "package-lock.json", "Cargo.lock"];
 
@@ -134,7 +137,21 @@ fn candidate_calls(hook: &Hook, host: Host, cases: &[HookTestCase]) -> Vec<(Stri
             },
         ));
     }
+    let deleted = filter_texts(hook, &["deletes"]).into_iter().map(|(_, text)| sample_of_pattern(&text));
+    for file in deleted.chain([OUTSIDE.to_owned()]) {
+        let patch = format!("*** Begin Patch\n{PATCH_DELETION}{file}\n*** End Patch");
+        calls.push((PATCH_TOOL.to_owned(), Map::from_iter([("input".to_owned(), patch.into())])));
+    }
     calls
+}
+
+const PATCH_TOOL: &str = "apply_patch";
+/// What a line of a patch that deletes a file begins with.
+const PATCH_DELETION: &str = "*** Delete File: ";
+
+/// Returns the file that a patch deletes first.
+fn patch_deletion(args: &Map<String, Value>) -> Option<&str> {
+    args.get("input")?.as_str()?.lines().find_map(|line| line.strip_prefix(PATCH_DELETION))
 }
 
 const SHELL_TOOL: &str = "run_shell_command";
@@ -179,7 +196,7 @@ fn files_of_filters(hook: &Hook) -> Vec<String> {
 /// Returns a text that a glob pattern matches; for a negated pattern of the whole project, a path outside of it.
 fn sample_of_pattern(pattern: &str) -> String {
     match pattern.strip_prefix('!') {
-        Some(_) => "../outside-of-the-project".to_owned(),
+        Some(_) => OUTSIDE.to_owned(),
         None => pattern.replace("**/", "").replace("**", "trial").replace(['*', '?'], "x"),
     }
 }
@@ -197,6 +214,7 @@ fn scripted_action(tool: &str, args: &Map<String, Value>, project: &Path) -> Opt
             new: text("new_string").unwrap_or_default(),
         }),
         "read_file" => Some(ScriptedAction::Read { path: path()? }),
+        PATCH_TOOL => Some(ScriptedAction::Delete { path: project.join(patch_deletion(args)?).display().to_string() }),
         _ => None,
     }
 }
@@ -206,13 +224,16 @@ fn call_text(tool: &str, args: &Map<String, Value>) -> String {
     match text("command").or_else(|| text("file_path")) {
         Some(command) if tool == SHELL_TOOL => command.to_owned(),
         Some(path) => format!("{tool} {path}"),
-        None => tool.to_owned(),
+        None => patch_deletion(args).map_or_else(|| tool.to_owned(), |path| format!("{tool}: delete {path}")),
     }
 }
 
-/// Reads the cases of the project's hook tests; a file that can't be read has none.
-pub(super) fn read_test_cases(project: &Path) -> Vec<HookTestCase> {
-    let folders = [".hookwright", ".gemini"].map(|folder| project.join(folder)).into_iter();
+/// Reads the cases of the hook tests of the project and of the user; a file that can't be read has none.
+pub(super) fn read_test_cases(toolbox: &LoadedProject) -> Vec<HookTestCase> {
+    let (project, home) = (&toolbox.loaded.project.root, &toolbox.loaded.paths.home);
+    let projects = [".hookwright", ".gemini"].map(|folder| project.join(folder));
+    let users = [".hookwright/hooks", ".gemini/hooks"].map(|folder| home.join(folder));
+    let folders = projects.into_iter().chain(users);
     let files =
         folders.filter(|folder| folder.is_dir()).flat_map(|folder| find_test_files(&folder).unwrap_or_default());
     files.filter_map(|file| HookTestFile::read(&file).ok()).flat_map(|file| file.cases).collect()

@@ -175,6 +175,11 @@ pub(super) fn run(
             held: count(rows.iter().map(GuardRow::verdict), TrialVerdict::Holds),
             failed: count(rows.iter().map(GuardRow::verdict), TrialVerdict::Fails),
             total: rows.len() as u64,
+            untried: rows
+                .iter()
+                .filter(|row| row.verdict() == TrialVerdict::Unknown)
+                .map(|row| row.entry.hook.id().to_owned())
+                .collect(),
         });
     }
     trial_record::write(world, host, &record)?;
@@ -223,7 +228,7 @@ async fn try_guards(
     guards: Vec<HookListEntry>,
     is_safe: bool,
 ) -> anyhow::Result<Vec<GuardRow>> {
-    let cases = read_test_cases(&toolbox.loaded.project.root);
+    let cases = read_test_cases(toolbox);
     let mut rows = Vec::new();
     for entry in guards {
         let call = match is_safe {
