@@ -96,6 +96,11 @@ impl ConfigPaths {
         base.join(HOOKWRIGHT_DIR).join("hooks.json")
     }
 
+    /// Returns the path of the machine's hooks for any agent.
+    pub fn system_hooks_file(&self) -> PathBuf {
+        self.system_settings.with_file_name("hookwright").join("hooks.json")
+    }
+
     /// Returns the paths of Claude Code's settings in a project.
     pub fn project_claude_settings(&self, project: &Path) -> [PathBuf; 2] {
         ["settings.json", "settings.local.json"].map(|file| project.join(CLAUDE_DIR).join(file))

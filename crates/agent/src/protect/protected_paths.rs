@@ -47,6 +47,7 @@ impl ProtectedPaths {
         let (root, paths) = (&loaded.project.root, &loaded.paths);
         let mut files: Vec<PathBuf> = loaded.files.iter().map(|file| file.path.clone()).collect();
         files.extend([&paths.system_settings, &paths.trusted_folders, &paths.trusted_hooks].map(Clone::clone));
+        files.push(paths.system_hooks_file());
         let mut loaded_from = Vec::new();
         for hook in loaded.registry.hooks() {
             if hook.is_protected() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Args, Command, Subcommand, ValueEnum};
+use hookwright_bridge::install::InstallScope;
 use hookwright_hooks::EventKind;
 
 use super::{ScopeArg, bridge};
@@ -231,6 +232,19 @@ pub(crate) struct HookAddArgs {
     /// For all your projects: write it under your home directory.
     #[arg(long)]
     pub(crate) user: bool,
+    /// For all users of this machine, who can't switch it off: a pack alone, with the administrator's rights.
+    #[arg(long, requires = "pack", conflicts_with = "user")]
+    pub(crate) machine: bool,
+}
+
+impl HookAddArgs {
+    pub(crate) fn scope(&self) -> InstallScope {
+        match (self.machine, self.user) {
+            (true, _) => InstallScope::Machine,
+            (false, true) => InstallScope::User,
+            (false, false) => InstallScope::Project,
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -21,14 +21,14 @@ pub(crate) struct SetupArgs {
     /// For you, in all projects (the default); `--project` is for everyone who works on this project.
     #[arg(long, conflicts_with = "project")]
     pub(crate) user: bool,
-    /// Change the agents' settings for the whole machine, which its users can't switch off; needs the administrator's
-    /// rights.
+    /// Change the agents' settings for the whole machine and add guards for all of its users, who can switch off neither;
+    /// needs the administrator's rights.
     #[arg(long, conflicts_with_all = ["project", "user"])]
     pub(crate) machine: bool,
     /// Also trust the hooks and other contents that this folder has already.
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Do not try the guards in the agents. Nothing is proven then, and the exit code is 1.
+    /// Do not try the guards in the agents. Nothing is proven then, and the exit code is 5 at best.
     #[arg(long)]
     pub(crate) no_live: bool,
     /// Only show what would change, as a diff.

@@ -109,7 +109,8 @@ fn rewritten_command(
     };
     let confiner = confiner(world).ok_or("the path of this program is not known")?;
     let required = || answer.confinements.iter().chain(&answer.enforced);
-    let guards = [&loaded.paths.user_dir, &loaded.paths.system_settings].map(Clone::clone);
+    let paths = &loaded.paths;
+    let guards = [paths.user_dir.clone(), paths.system_settings.clone(), paths.system_hooks_file()];
     let profiles: Vec<ConfinementProfile> =
         required().map(|one| one.profile.clone()).chain([protect_files(guards)]).collect();
     let request = ConfinementRequest {

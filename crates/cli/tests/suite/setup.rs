@@ -257,7 +257,7 @@ fn a_second_setup_is_undone_as_far_as_the_users_edit() {
 fn without_a_trial_nothing_is_proven() {
     let sandbox = place_with_pack();
     versions_only(&sandbox);
-    let run = set_up(&sandbox, &["--agents", "claude-code"]).expect_exit_code(1);
+    let run = set_up(&sandbox, &["--agents", "claude-code"]).expect_exit_code(5);
     assert!(run.stdout.contains("no-force-push  not proven\n"), "{run:?}");
     assert!(run.stdout.contains("all in all     not proven: --no-live\n"), "{run:?}");
     assert!(!run.stdout.contains("Every agent is guarded"), "{run:?}");
@@ -282,6 +282,34 @@ fn without_a_trial_nothing_is_proven() {
     );
 }
 
+/// The guards of all users stand in the machine's settings, locked, and are taken back with the agents' entries.
+#[test]
+fn the_guards_of_a_machine_are_locked() {
+    let sandbox = place_with_pack();
+    versions_only(&sandbox);
+    let root = sandbox.sibling_path("root");
+    let sandbox = sandbox.env("HOOKWRIGHT_MACHINE_ROOT", root.to_str().unwrap());
+    let before = tree(&sandbox);
+    let options = ["setup", "--machine", "--yes", "--no-live", "--agents", "claude", "--pack", "./team"];
+    let run = sandbox.run(&options).expect_exit_code(5);
+    let hooks = sandbox.home().join("hookwright/hooks.json");
+    assert!(run.stdout.contains("Pack team: 2 guards in ~/hookwright/hooks.json: no-force-push, no-env"), "{run:?}");
+    assert_eq!(fs::read_to_string(&hooks).unwrap().matches("\"locked\": true").count(), 2);
+    // Neither the user nor a flag switches them off.
+    sandbox.user_settings(&json!({"hooksConfig": {"disabled": ["no-env"]}, "hooks": {"disabled": ["no-force-push"]}}));
+    let listed = sandbox.run(&["hooks", "list", "--json"]).expect_exit_code(0).json();
+    let states: Vec<&str> = listed.as_array().unwrap().iter().map(|hook| hook["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["armed", "armed"], "{listed:#}");
+    let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": sandbox.project(),
+        "tool_name": "Bash", "tool_input": {"command": "git push --force"}});
+    let denied = sandbox.run_with_input(&["bridge", "claude-code", "--event", "PreToolUse"], &payload.to_string());
+    assert!(denied.stdout.contains("\"deny\""), "{denied:?}");
+    std::fs::remove_file(sandbox.home().join(".gemini/settings.json")).unwrap();
+    sandbox.run(&["setup", "--undo", "--machine", "--yes"]).expect_exit_code(0);
+    assert!(!hooks.exists() && !root.join("etc/claude-code/managed-settings.json").exists());
+    assert_eq!(before.keys().filter(|path| path.starts_with(sandbox.home().join("hookwright"))).count(), 0);
+}
+
 #[test]
 fn no_agent_no_pack_and_bad_names_are_said() {
     let sandbox = place_with_pack();
@@ -298,8 +326,6 @@ fn no_agent_no_pack_and_bad_names_are_said() {
     assert!(pack.stderr.contains("there is no pack `quite`") && pack.stderr.contains("quiet"), "{pack:?}");
     let both = sandbox.run(&["setup", "--pack", "./team", "--no-pack"]).expect_exit_code(1);
     assert!(both.stderr.contains("cannot be used with"), "{both:?}");
-    let machine = sandbox.run(&["setup", "--machine", "--yes", "--pack", "./team"]).expect_exit_code(1);
-    assert!(machine.stderr.contains("a pack is added for you or for a project"), "{machine:?}");
     let placeless = sandbox.run(&["setup", "--machine", "--yes", "--agents", "qwen"]).expect_exit_code(1);
     assert!(placeless.stderr.contains("documents no settings of the machine"), "{placeless:?}");
     assert_eq!(tree(&sandbox), before);

@@ -1,5 +1,5 @@
-//! Finds files with hooks other than the settings of the user and the project: `.hookwright/hooks.json`, and Claude
-//! Code's settings if `hooksConfig.readClaude` is set. Only hooks are read from them.
+//! Finds files with hooks other than the settings of the layers: `.hookwright/hooks.json`, the machine's hooks for any
+//! agent, and Claude Code's settings if `hooksConfig.readClaude` is set. Only hooks are read from them.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,10 @@ pub(super) fn extra_files(
 ) -> Vec<LayerFile> {
     let of_user = |tree: &&LayerTree<'_>| tree.file.source != Source::Project;
     let user_wants = trees.iter().filter(of_user).any(enables_read_claude);
-    let mut files = vec![LayerFile::read(Source::User, &paths.hookwright_hooks_file(&paths.home))];
+    let mut files = vec![
+        LayerFile::read(Source::System, &paths.system_hooks_file()),
+        LayerFile::read(Source::User, &paths.hookwright_hooks_file(&paths.home)),
+    ];
     if user_wants {
         files.push(LayerFile::read(Source::User, &paths.user_claude_settings()));
     }

@@ -74,6 +74,7 @@ impl LoadedConfig {
         let mut add = |kind, path: PathBuf| found.push((kind, path));
         self.files.iter().for_each(|file| add(GuardFileKind::Settings, file.path.clone()));
         add(GuardFileKind::Settings, paths.system_settings.clone());
+        add(GuardFileKind::Settings, paths.system_hooks_file());
         add(GuardFileKind::Settings, paths.extensions.clone());
         for extension in self.extensions.iter().filter(|one| one.active) {
             extension.hooks_files().into_iter().for_each(|file| add(GuardFileKind::Settings, file));

@@ -60,7 +60,7 @@ pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyh
         HooksCommand::Migrate(migrate) => migrate::run(&place, &world, &migrate),
         HooksCommand::New(new) => new::run(&place, &world, new),
         HooksCommand::Add(add) => match &add.pack {
-            Some(pack) => packs::add(&place, &world, pack, add.user),
+            Some(pack) => packs::add(&place, &world, pack, add.scope()),
             None => add::run(&place, &world, &add),
         },
         HooksCommand::Packs { json } => packs::list(json),

@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use hookwright_bridge::install::InstallScope;
 use hookwright_hooks::{Layer, Source, did_you_mean, parse_layer};
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::json;
@@ -151,10 +152,22 @@ impl Pack {
         self.hook_values().iter().filter_map(|hook| hook["name"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Returns the neutral settings file that it belongs in: the user's if the user wants it there, or if it approves.
-    pub(crate) fn settings_file(&self, paths: &ConfigPaths, project: &Path, user: bool) -> PathBuf {
-        let is_users = user || self.scope() == PackScope::User;
-        paths.hookwright_hooks_file(if is_users { &paths.home } else { project })
+    /// Returns the neutral settings file that it belongs in: that of the scope, and the user's instead of a project's
+    /// if it approves.
+    pub(crate) fn settings_file(&self, paths: &ConfigPaths, project: &Path, scope: InstallScope) -> PathBuf {
+        match scope {
+            InstallScope::Machine => paths.system_hooks_file(),
+            InstallScope::Project if self.scope() == PackScope::Project => paths.hookwright_hooks_file(project),
+            InstallScope::Project | InstallScope::User => paths.hookwright_hooks_file(&paths.home),
+        }
+    }
+
+    /// Returns the pack as this scope has it. In the machine's settings, no other layer can switch its hooks off.
+    pub(crate) fn for_scope(&self, scope: InstallScope) -> Cow<'_, Pack> {
+        match scope {
+            InstallScope::Machine => Cow::Owned(self.locked()),
+            InstallScope::Project | InstallScope::User => Cow::Borrowed(self),
+        }
     }
 }
 
@@ -178,19 +191,21 @@ pub(crate) fn list(json: bool) -> anyhow::Result<u8> {
         ]);
     }
     table.print(&mut output::stdout())?;
-    output::hint("add one with `hookwright hooks add --pack PACK`, `--user` for all your projects")?;
+    output::hint(
+        "add one with `hookwright hooks add --pack PACK`, `--user` for all your projects, `--machine` for all users",
+    )?;
     Ok(exit::OK)
 }
 
 /// Runs `hooks add --pack`.
-pub(crate) fn add(place: &ProjectArgs, world: &ProcessEnv, name: &str, user: bool) -> anyhow::Result<u8> {
+pub(crate) fn add(place: &ProjectArgs, world: &ProcessEnv, name: &str, scope: InstallScope) -> anyhow::Result<u8> {
     let project = place.directory(world)?;
     let pack = Pack::find(name, &world.cwd)?;
-    let file = pack.settings_file(&ConfigPaths::new(world), &project, user);
-    if pack.scope() == PackScope::User && !user {
+    let file = pack.settings_file(&ConfigPaths::new(world), &project, scope);
+    if pack.scope() == PackScope::User && scope == InstallScope::Project {
         output::note(format!("`{}` approves calls, which only your own settings may: it goes there", pack.name))?;
     }
-    print_addition(&pack.add_to(&file)?, &project)?;
+    print_addition(&pack.for_scope(scope).add_to(&file)?, &project)?;
     if file.starts_with(&project) {
         output::hint(
             "agents are refused every call while guards of a folder that is not trusted wait: `hookwright hooks trust --folder`",

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use hookwright_bridge::install::InstallScope;
 use hookwright_settings::edit::{EditError, json_splice, read_settings_map, rewrite};
 use hookwright_settings::{ConfigPaths, read_settings_file};
 
@@ -54,13 +55,18 @@ pub(super) struct GuardPlan {
 }
 
 impl GuardPlan {
-    /// Plans the addition of these packs to the user's settings or the project's.
-    pub(super) fn new(packs: &[Pack], paths: &ConfigPaths, project: &Path, user: bool) -> anyhow::Result<GuardPlan> {
+    /// Plans the addition of these packs to the settings of a scope.
+    pub(super) fn new(
+        packs: &[Pack],
+        paths: &ConfigPaths,
+        project: &Path,
+        scope: InstallScope,
+    ) -> anyhow::Result<GuardPlan> {
         let scratch = tempfile::Builder::new().prefix("hookwright-setup-").tempdir()?;
         let mut plan = GuardPlan::default();
         let mut copied: Vec<PathBuf> = Vec::new();
         for pack in packs {
-            let settings = pack.settings_file(paths, project, user);
+            let settings = pack.settings_file(paths, project, scope);
             // A file that does not parse is reported by its own path.
             read_settings_map(&settings)?;
             let same_file = copied.iter().position(|file| *file == settings);
@@ -75,7 +81,7 @@ impl GuardPlan {
             }
             // The pack's test is written only where there is none.
             let test = settings.with_file_name("hooks").join(format!("{}.hooktest.toml", pack.name));
-            let addition = pack.add_to(&copy).with_context(|| format!("pack {}", pack.name))?;
+            let addition = pack.for_scope(scope).add_to(&copy).with_context(|| format!("pack {}", pack.name))?;
             if !addition.added.is_empty() {
                 plan.set_file(&settings, &copy)?;
             }

@@ -13,12 +13,13 @@ use std::path::Path;
 use anyhow::{bail, ensure};
 use hookwright_bridge::Host;
 use hookwright_bridge::install::{InstallPlan, InstallScope, InstallTarget, apply, plan_install};
+use hookwright_settings::ProcessEnv;
 use hookwright_settings::edit::EditError;
-use hookwright_settings::{ConfigPaths, ProcessEnv};
 use serde_json::{Value, json};
 
 use super::detection::{self, DetectedAgent};
 use super::doctor::AgentProof;
+use super::guard_chain::ChainVerdict;
 use super::install::{
     InstallVerb, display_path, entry_program, no_machine_place, print_text_diff, summary_line, warn_of_private_program,
 };
@@ -79,12 +80,7 @@ fn set_up(args: &SetupArgs, world: &ProcessEnv, project: &Path, journal: &UndoJo
         print_agents(&agents)?;
     }
     let Some(packs) = choose_packs(args, world)? else { return refuse() };
-    let guards = GuardPlan::new(
-        &find_packs(&packs, &world.cwd)?,
-        &toolbox.loaded.paths,
-        project,
-        args.scope() == InstallScope::User,
-    )?;
+    let guards = GuardPlan::new(&find_packs(&packs, &world.cwd)?, &toolbox.loaded.paths, project, args.scope())?;
     let trust = TrustPlan::new(&toolbox, &guards, args)?;
     let plan = SetupPlan { agents: plan_agents(agents, args, world, project)?, guards, trust };
     if !args.json {
@@ -113,7 +109,8 @@ fn set_up(args: &SetupArgs, world: &ProcessEnv, project: &Path, journal: &UndoJo
     } else {
         proof::print_table(&proofs, &LoadedProject::open(&args.place, world)?, args)?;
     }
-    Ok(if is_proven { exit::OK } else { exit::ERROR })
+    let verdict = proofs.iter().map(AgentProof::verdict).max().filter(|_| is_applied).unwrap_or(ChainVerdict::No);
+    Ok(verdict.exit_code())
 }
 
 /// Returns the agents to set up: the named ones, or those that are on this machine.
@@ -166,15 +163,6 @@ fn print_agents(agents: &[DetectedAgent]) -> anyhow::Result<()> {
 
 /// Returns the names of the packs to add; `None` if the question was not answered.
 fn choose_packs(args: &SetupArgs, world: &ProcessEnv) -> anyhow::Result<Option<Vec<String>>> {
-    if args.scope() == InstallScope::Machine {
-        let file = ConfigPaths::new(world).system_settings;
-        ensure!(
-            args.pack.is_none(),
-            "a pack is added for you or for a project; the guards of all users go into {}",
-            file.display()
-        );
-        return Ok(Some(Vec::new()));
-    }
     if let Some(packs) = &args.pack {
         return Ok(Some(packs.clone()));
     }

@@ -82,6 +82,18 @@ impl Pack {
         self.entries().iter().filter_map(hooks).flatten().collect()
     }
 
+    /// Returns the pack with every hook locked, which counts in the machine's settings alone.
+    pub(super) fn locked(&self) -> Pack {
+        let mut settings = read_text_map(&self.hooks);
+        let events = settings.get_mut("hooks").and_then(Value::as_object_mut);
+        let definitions = events.into_iter().flat_map(Map::values_mut).filter_map(Value::as_array_mut).flatten();
+        let hooks = definitions.filter_map(|definition| definition.get_mut("hooks")?.as_array_mut()).flatten();
+        for hook in hooks.filter_map(Value::as_object_mut) {
+            hook.insert("locked".to_owned(), true.into());
+        }
+        Pack { hooks: Value::Object(settings).to_string().into(), ..self.clone() }
+    }
+
     fn entries(&self) -> Vec<HookDefinitionEntry> {
         let settings = read_text_map(&self.hooks);
         let events = settings.get("hooks").and_then(Value::as_object).cloned().unwrap_or_default();
