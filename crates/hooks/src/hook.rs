@@ -344,6 +344,28 @@ impl Hook {
         }
     }
 
+    /// A description of the action for a note: of a rule with long filters only what they are about.
+    pub fn short_summary(&self) -> Option<Cow<'_, str>> {
+        const MAX_SUMMARY_CHARS: usize = 100;
+        let summary = self.summary()?;
+        let Action::Rule(rule) = &self.action else { return Some(summary) };
+        if summary.chars().count() <= MAX_SUMMARY_CHARS {
+            return Some(summary);
+        }
+        let texts = self.when.iter().map(EffectFilter::text).chain(rule.only.as_ref().map(EffectBounds::text));
+        let filters = texts.filter_map(|text| serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(text).ok());
+        let mut aspects: Vec<String> = Vec::new();
+        for aspect in filters.flat_map(|filter| filter.into_iter().map(|(key, _)| key)) {
+            if !aspects.contains(&aspect) {
+                aspects.push(aspect);
+            }
+        }
+        if aspects.is_empty() {
+            return Some(summary);
+        }
+        Some(Cow::Owned(format!("rule: {} by {}", rule.decision_word(), aspects.join(", "))))
+    }
+
     /// The dialect of the hook's input and answer.
     pub fn dialect(&self) -> Dialect {
         match &self.action {

@@ -33,7 +33,7 @@ pub(super) fn collect_notices(
     notices.extend(reviews.iter().filter(|review| review.finding != HookFinding::SwitchOff).map(|review| {
         Notice::Hook {
             hook: review.hook.id().to_owned(),
-            command: review.hook.summary().unwrap_or_default().into_owned(),
+            command: review.hook.short_summary().unwrap_or_default().into_owned(),
             source: review.hook.source.clone(),
             finding: review.finding.clone(),
             held: review.held,

@@ -28,6 +28,23 @@ fn a_valid_when_keeps_its_text() {
 }
 
 #[test]
+fn a_rule_with_long_filters_is_told_by_what_they_are_about() {
+    let summary = |when: &str| {
+        let text = format!(
+            r#"{{"hooks": {{"BeforeTool": [{{"when": {{"writes": ["a"]}}, "hooks": [{{"type": "rule", "decision": "deny", "reason": "r", "when": {when}}}]}}]}}}}"#
+        );
+        parse_text(&text).hooks[0].short_summary().unwrap().into_owned()
+    };
+    assert_eq!(summary(r#"{"reads": ["b"]}"#), r#"rule: deny when {"reads":["b"]} {"writes":["a"]}"#);
+    let files: Vec<String> = (0..30).map(|nth| format!("\"file-{nth}\"")).collect();
+    let files = files.join(", ");
+    assert_eq!(
+        summary(&format!(r#"{{"reads": [{files}], "deletes": [{files}], "certain": false}}"#)),
+        "rule: deny by reads, deletes, certain, writes"
+    );
+}
+
+#[test]
 fn an_invalid_when_is_reported_and_matches_every_call() {
     assert_snapshot!(diagnose_when("7"), @"settings.json:1:36: error: `when` should be an object, not a number; it counts as matching every call; expected { \"writes\": [\"…\"], … }");
     assert_snapshot!(diagnose_when(r#"{"write": ["x"]}"#), @"settings.json:1:37: error: `when` has no `write`; it counts as matching every call (did you mean `writes`?)");
