@@ -31,7 +31,7 @@ pub use forget::{ForgetSelection, forget};
 pub use query::{Query, QueryError, parse_time};
 pub use reader::{Reader, Selection};
 pub use recorder::{EventSource, JournalOpener, Recorder, event_entry, merged_verdict, millis, opener};
-pub use seal::{SealError, check_seal, sign_head};
+pub use seal::{SEAL_NAMESPACE, SealError, check_seal, sign_head};
 pub use segment::JournalError;
 pub use stats::{HookStats, JournalStats};
 pub use story::{Story, StoryPart, StoryTopic};

@@ -3,15 +3,18 @@
 
 use std::path::Path;
 
-use ssh_key::{HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
+use ssh_key::{Algorithm, HashAlg, LineEnding, PrivateKey, PublicKey, SshSig};
 
 use crate::chain::Digest;
 use crate::segment::JournalError;
 use crate::verify::{VerifyReport, check_chain};
 
 /// The purpose that the signature is bound to.
-const NAMESPACE: &str = "hookwright-journal";
+pub const SEAL_NAMESPACE: &str = "hookwright-journal";
 const TITLE: &str = "hookwright journal head";
+/// What to do with a key that can't sign.
+const OTHER_KEY: &str =
+    "seals are signed with private Ed25519 keys in OpenSSH's format; `ssh-keygen -t ed25519 -f FILE` makes one";
 const SIGNATURE_START: &str = "-----BEGIN SSH SIGNATURE-----";
 
 /// Why a journal could not be sealed, or a seal does not hold.
@@ -29,6 +32,12 @@ pub enum SealError {
     /// The key cannot be used.
     #[error("the key can't be used: {0}")]
     Key(String),
+    /// The key is protected by a passphrase, so that another program must sign the statement.
+    #[error("the key is protected by a passphrase")]
+    Passphrase {
+        /// The text to sign.
+        statement: String,
+    },
     /// The seal is not one that this program wrote.
     #[error("this is not a seal of a journal: {0}")]
     Format(&'static str),
@@ -68,12 +77,15 @@ pub fn sign_head(dir: &Path, private_key: Option<&str>) -> Result<String, SealEr
     let time = format!("{:.0}", jiff::Timestamp::now());
     let statement = format!("{TITLE}\nline {last_line}\ndigest {head}\ntime {time}\n");
     let Some(private_key) = private_key else { return Ok(statement) };
-    let key = PrivateKey::from_openssh(private_key).map_err(|error| SealError::Key(error.to_string()))?;
+    let key = PrivateKey::from_openssh(private_key).map_err(|error| SealError::Key(format!("{error}; {OTHER_KEY}")))?;
+    if key.algorithm() != Algorithm::Ed25519 {
+        return Err(SealError::Key(format!("it is of the type {}; {OTHER_KEY}", key.algorithm())));
+    }
     if key.is_encrypted() {
-        return Err(SealError::Key("it is protected by a passphrase, which this program can't ask for".to_owned()));
+        return Err(SealError::Passphrase { statement });
     }
     let signature = key
-        .sign(NAMESPACE, HashAlg::Sha512, statement.as_bytes())
+        .sign(SEAL_NAMESPACE, HashAlg::Sha512, statement.as_bytes())
         .and_then(|signature| signature.to_pem(LineEnding::LF))
         .map_err(|error| SealError::Key(error.to_string()))?;
     Ok(format!("{statement}{signature}"))
@@ -112,7 +124,7 @@ fn check_signature(statement: &str, signature: &str, public_key: Option<&str>) -
     let bad = |error: ssh_key::Error| SealError::Signature(error.to_string());
     let signature = SshSig::from_pem(signature).map_err(bad)?;
     let signer = PublicKey::from(signature.public_key().clone());
-    signer.verify(NAMESPACE, statement.as_bytes(), &signature).map_err(bad)?;
+    signer.verify(SEAL_NAMESPACE, statement.as_bytes(), &signature).map_err(bad)?;
     let fingerprint = signer.fingerprint(HashAlg::Sha256).to_string();
     if let Some(expected) = public_key {
         let expected = PublicKey::from_openssh(expected).map_err(|error| SealError::Key(error.to_string()))?;

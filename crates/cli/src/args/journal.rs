@@ -70,7 +70,7 @@ pub(crate) enum JournalCommand {
         after_help = "Keep the seal where the machine's users can't change it, such as a repository or another machine.\n\nExamples:\n  hookwright journal seal --key ~/.ssh/id_ed25519 > journal.seal\n  hookwright journal seal                     the head alone, not signed"
     )]
     Seal {
-        /// An OpenSSH private key (Ed25519, without a passphrase).
+        /// An OpenSSH private key of the type Ed25519; ssh-keygen asks for its passphrase, if it has one.
         #[arg(long, value_name = "FILE")]
         key: Option<PathBuf>,
     },

@@ -2,9 +2,10 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use anyhow::Context;
-use hookwright_journal::{Reader, VerifyReport, check_seal, sign_head, verify};
+use anyhow::{Context, ensure};
+use hookwright_journal::{Reader, SEAL_NAMESPACE, SealError, VerifyReport, check_seal, sign_head, verify};
 use serde_json::json;
 
 use crate::exit;
@@ -67,12 +68,32 @@ fn print_summary(report: &VerifyReport, is_ok: bool) -> anyhow::Result<()> {
 }
 
 pub(super) fn seal(reader: &Reader, key: Option<&Path>) -> anyhow::Result<u8> {
-    let key = key.map(read).transpose()?;
-    let seal = sign_head(reader.dir(), key.as_deref())?;
+    let text = key.map(read).transpose()?;
+    let seal = match (sign_head(reader.dir(), text.as_deref()), key) {
+        (Err(SealError::Passphrase { statement }), Some(key)) => {
+            let signature = sign_with_ssh_keygen(key, &statement)?;
+            format!("{statement}{signature}")
+        }
+        (seal, _) => seal?,
+    };
     let mut stdout = output::stdout();
     write!(stdout, "{seal}")?;
     stdout.flush()?;
     Ok(exit::OK)
+}
+
+/// Has ssh-keygen sign a text, which asks for the passphrase of the key or takes it from its agent.
+fn sign_with_ssh_keygen(key: &Path, statement: &str) -> anyhow::Result<String> {
+    let mut program = Command::new("ssh-keygen");
+    program.args(["-q", "-Y", "sign", "-n", SEAL_NAMESPACE, "-f"]).arg(key);
+    let started = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = started.context("the key is protected by a passphrase, and ssh-keygen can't be run")?;
+    // The text is shorter than a pipe holds.
+    child.stdin.take().context("ssh-keygen has no input")?.write_all(statement.as_bytes())?;
+    #[expect(clippy::disallowed_methods, reason = "the user types a passphrase, and can interrupt it")]
+    let done = child.wait_with_output()?;
+    ensure!(done.status.success(), "ssh-keygen did not sign: nothing is sealed");
+    Ok(String::from_utf8(done.stdout)?)
 }
 
 fn read(file: &Path) -> anyhow::Result<String> {
