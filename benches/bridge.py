@@ -68,22 +68,30 @@ def main():
                "GEMINI_CLI_SYSTEM_SETTINGS_PATH": os.path.join(home, "none.json")}
         hook = {"type": "command", "name": "guard", "guard": True, "command": guard}
         rule = {"type": "command", "name": "other", "guard": True, "command": guard}
+        when = {"type": "rule", "name": "rule", "when": {"commands": ["rm *"]}, "decision": "deny", "reason": "no"}
+        ruled = project(root, "ruled", {"BeforeTool": [{"hooks": [when]}]})
+        no_journal = os.path.join(home, "no-journal.json")
+        with open(no_journal, "w", encoding="utf-8") as file:
+            json.dump({"journal": {"enabled": False}}, file)
+        unrecorded = {**env, "GEMINI_CLI_SYSTEM_SETTINGS_PATH": no_journal}
         guarded = project(root, "guarded", {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [hook]}]})
         other = project(root, "other", {"BeforeTool": [{"matcher": "write_file", "hooks": [rule]}]})
         payload = json.dumps({"session_id": "s", "hook_event_name": "PreToolUse", "tool_name": "Bash",
                               "tool_input": {"command": "ls"}, "tool_use_id": "u"}).encode() + b"\n"
         bridge = [program, "bridge", "claude-code", "--event", "PreToolUse", "--deadline", "600"]
         runs = {
-            "/bin/true": (["/bin/true"], root),
-            "hookwright --version": ([program, "--version"], root),
-            "the guard, directly": ([guard], guarded),
-            "bridge, no hook matches": (bridge, other),
-            "bridge, that guard": (bridge, guarded),
+            "/bin/true": (["/bin/true"], root, env),
+            "hookwright --version": ([program, "--version"], root, env),
+            "the guard, directly": ([guard], guarded, env),
+            "bridge, no hook matches": (bridge, other, env),
+            "bridge, that guard": (bridge, guarded, env),
+            "bridge, a rule": (bridge, ruled, env),
+            "bridge, a rule, no journal": (bridge, ruled, unrecorded),
         }
         times = {name: [] for name in runs}
         for number in range(args.rounds + 10):
-            for name, (argv, cwd) in runs.items():
-                took, code = timed(argv, payload, cwd, env)
+            for name, (argv, cwd, its_env) in runs.items():
+                took, code = timed(argv, payload, cwd, its_env)
                 assert code == 0, (name, code)
                 if number >= 10:
                     times[name].append(took)
@@ -95,6 +103,7 @@ def main():
         for label, one, floor, most in [
             ("nothing matches, beside /bin/true", "bridge, no hook matches", "/bin/true", 1.5),
             ("a guard, beside it directly", "bridge, that guard", "the guard, directly", 2.0),
+            ("the journal, beside none", "bridge, a rule", "bridge, a rule, no journal", 0.3),
         ]:
             added, lowest = medians[one] - medians[floor], least[one] - least[floor]
             word = "met" if added <= most else "missed"

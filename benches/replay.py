@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How many recorded events a second `hooks replay` asks rules about.
+"""How many recorded events a second `hooks replay` asks rules about, or with --worker a worker in python.
 
     cargo build --release
-    python3 benches/replay.py [--program target/release/hookwright] [--events 60000]
+    python3 benches/replay.py [--program target/release/hookwright] [--events 60000] [--worker]
 
 One event of each command is recorded through the bridge; the journal is then filled with copies of these lines. The time
 is that of the whole command, from its start to its end.
@@ -27,6 +27,10 @@ RULES = [
     {"type": "rule", "name": "push", "when": {"commands": ["git push --force*"]}, "decision": "deny", "reason": "no"},
     {"type": "rule", "name": "env", "when": {"writes": ["**/.env"]}, "decision": "ask", "reason": "sure?"},
 ]
+WORKER = """import json, sys
+for line in sys.stdin:
+    print(json.dumps({"id": json.loads(line)["id"], "output": None}), flush=True)
+"""
 ROUNDS = 5
 
 
@@ -34,6 +38,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="target/release/hookwright")
     parser.add_argument("--events", type=int, default=60_000)
+    parser.add_argument("--worker", action="store_true")
     args = parser.parse_args()
     program = str(pathlib.Path(args.program).resolve())
     folder = pathlib.Path(tempfile.mkdtemp(prefix="replay-bench")).resolve()
@@ -41,7 +46,10 @@ def main():
         project, home = folder / "project", folder / "home"
         (project / ".gemini").mkdir(parents=True)
         home.mkdir()
-        settings = {"hooks": {"BeforeTool": [{"hooks": RULES}]}}
+        (project / "worker.py").write_text(WORKER)
+        worker = {"type": "worker", "name": "worker", "command": "exec python3 $GEMINI_PROJECT_DIR/worker.py"}
+        hooks = [worker] if args.worker else RULES
+        settings = {"hooks": {"BeforeTool": [{"hooks": hooks}]}}
         (project / ".gemini/settings.json").write_text(json.dumps(settings))
         environment = {"PATH": os.environ["PATH"], "HOME": str(home), "GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
@@ -64,8 +72,9 @@ def main():
             if report["replayed"] != args.events or report["different"]:
                 raise SystemExit(f"the replay is wrong: {done.stdout[:2000]}")
             speeds.append(args.events / took)
-        print("| events | rules | events a second, median | slowest |\n|--:|--:|--:|--:|")
-        print(f"| {args.events} | {len(RULES)} | {statistics.median(speeds):.0f} | {min(speeds):.0f} |")
+        what = "1 worker" if args.worker else f"{len(RULES)} rules"
+        print("| events | hooks | events a second, median | slowest |\n|--:|--|--:|--:|")
+        print(f"| {args.events} | {what} | {statistics.median(speeds):.0f} | {min(speeds):.0f} |")
     finally:
         shutil.rmtree(folder)
 
