@@ -18,13 +18,14 @@ mod store;
 pub use path_state::PathState;
 pub use recorder::CheckpointRecorder;
 pub(crate) use recorder::{CallTargets, MutatingCall, TurnStart};
-pub use restore::{ConflictPolicy, RestoreReport};
+pub use restore::{ConflictPolicy, RestoreReport, RestoreSkip};
 pub use restore_plan::{FileRestoreAction, PlannedChange, RestorePlan, RestoreRoots};
 pub use session_changes::{SessionChanges, SessionFileChange};
 pub use store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};
 
 /// The part of a checkpoint that is restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RestoreScope {
     /// Only the files are restored.
     Files,

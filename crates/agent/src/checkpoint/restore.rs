@@ -9,6 +9,7 @@ use std::path::Path;
 
 use hookwright_disk::{FilePrivacy, SymlinkPolicy};
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::RestoreScope;
 use super::path_state::{PathState, read_state, read_state_and_content};
@@ -25,17 +26,38 @@ pub enum ConflictPolicy {
     Overwrite,
 }
 
+/// Why a file was not restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum RestoreSkip {
+    /// The file was changed after the agent's last change.
+    #[error("it was changed since")]
+    ChangedSince,
+    /// The file was changed during the restore.
+    #[error("it has just changed")]
+    JustChanged,
+    /// The file can't be restored, for this reason.
+    #[error("{0}")]
+    Refused(String),
+}
+
 /// The result of a restore.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RestoreReport {
     /// The number of the checkpoint that undoes the restore.
     pub undo_checkpoint: u64,
     /// The files that were restored.
     pub files: Vec<String>,
     /// The files that were not restored, each with the reason.
-    pub skipped: Vec<(String, String)>,
+    pub skipped: Vec<(String, RestoreSkip)>,
     /// Whether the conversation was restored.
     pub conversation_restored: bool,
+}
+
+impl RestoreSkip {
+    fn refused(error: impl std::fmt::Display) -> Self {
+        RestoreSkip::Refused(error.to_string())
+    }
 }
 
 impl CheckpointStore {
@@ -105,7 +127,7 @@ impl CheckpointStore {
     /// their parents, then files are written, and links come last.
     ///
     /// Returns one result per change, in the order of the changes.
-    fn apply_changes(&self, changes: &[PlannedChange], since: ConflictPolicy) -> Vec<Result<(), String>> {
+    fn apply_changes(&self, changes: &[PlannedChange], since: ConflictPolicy) -> Vec<Result<(), RestoreSkip>> {
         let rank = |change: &PlannedChange| match change.target {
             PathState::Missing { .. } => 0,
             PathState::File { .. } | PathState::Unkept { .. } => 1,
@@ -113,33 +135,33 @@ impl CheckpointStore {
         };
         let mut order: Vec<usize> = (0..changes.len()).rev().collect();
         order.sort_by_key(|at| rank(&changes[*at]));
-        let mut done: Vec<Result<(), String>> = vec![Ok(()); changes.len()];
+        let mut done: Vec<Result<(), RestoreSkip>> = vec![Ok(()); changes.len()];
         for at in order {
             done[at] = self.apply_change(&changes[at], since);
         }
         done
     }
 
-    pub(super) fn apply_change(&self, change: &PlannedChange, since: ConflictPolicy) -> Result<(), String> {
+    pub(super) fn apply_change(&self, change: &PlannedChange, since: ConflictPolicy) -> Result<(), RestoreSkip> {
         if let FileRestoreAction::Refused(why) = &change.action {
-            return Err(why.clone());
+            return Err(RestoreSkip::Refused(why.clone()));
         }
         if change.changed_since && since == ConflictPolicy::Keep {
-            return Err("it was changed since".to_owned());
+            return Err(RestoreSkip::ChangedSince);
         }
         if read_state(&change.path) != change.current {
-            return Err("it has just changed".to_owned());
+            return Err(RestoreSkip::JustChanged);
         }
         let done = match &change.target {
             PathState::Missing { parents } => remove_with_empty_parents(&change.path, *parents),
             PathState::Link { to } => hookwright_disk::replace_with_symlink(&change.path, to),
             PathState::File { sha256, mode, .. } => {
-                let content = self.read_content(&change.path, sha256).map_err(|error| error.to_string())?;
+                let content = self.read_content(&change.path, sha256).map_err(RestoreSkip::refused)?;
                 write_file(&change.path, &content, *mode, &change.action)
             }
-            PathState::Unkept { why } => return Err(why.clone()),
+            PathState::Unkept { why } => return Err(RestoreSkip::Refused(why.clone())),
         };
-        done.map_err(|error| error.to_string())
+        done.map_err(RestoreSkip::refused)
     }
 }
 

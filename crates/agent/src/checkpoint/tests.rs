@@ -174,7 +174,7 @@ fn restore_reports_and_keeps_later_user_changes() {
     assert_eq!(since, [("a", true), ("b", false)]);
     assert!(plan.changes[0].diff.as_ref().unwrap().contains("-mine\n+0\n"));
     let restored = place.restore(turn, ConflictPolicy::Keep);
-    assert_eq!(restored.skipped, [("a".to_owned(), "it was changed since".to_owned())]);
+    assert_eq!(restored.skipped, [("a".to_owned(), RestoreSkip::ChangedSince)]);
     assert_eq!((place.read("a"), place.read("b")), ("mine\n".to_owned(), "0\n".to_owned()));
     let undo = place.restore(turn, ConflictPolicy::Overwrite).undo_checkpoint;
     assert_eq!(place.read("a"), "0\n");
