@@ -34,6 +34,7 @@ pub(crate) use hooks::{
     HookAddArgs, HookFireArgs, HookListArgs, HookMigrateArgs, HookNewArgs, HookRemoveArgs, HookReplayArgs,
     HookTargetArgs, HookTestArgs, HooksCommand, ScriptLanguage,
 };
+use hookwright_settings::administration::SwitchScope;
 pub(crate) use journal::{JournalCommand, JournalForgetArgs, JournalOutput, JournalPageArgs};
 pub(crate) use policy::{PolicyCommand, PolicyExplainArgs};
 pub(crate) use run::{RunArgs, RunProfile};
@@ -231,6 +232,15 @@ pub(crate) enum ScopeArg {
     User,
     /// This project's settings.
     Workspace,
+}
+
+impl From<ScopeArg> for SwitchScope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::User => SwitchScope::User,
+            ScopeArg::Workspace => SwitchScope::Workspace,
+        }
+    }
 }
 
 /// Returns the version, as in `0.2.0 (1a2b3c4d5, linux x86_64)`; a build without a known commit leaves the commit out.

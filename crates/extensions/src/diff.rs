@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use serde::Serialize;
 use similar::TextDiff;
 
 use crate::inspection::list_files;
@@ -19,7 +20,7 @@ pub enum ConsentRequirement {
 }
 
 /// The differences between an installed extension and its new version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct ExtensionDiff {
     /// The old and the new version number.
     pub versions: (String, String),
@@ -32,6 +33,7 @@ pub struct ExtensionDiff {
     /// Whether the new version number is lower than the old one.
     pub is_downgrade: bool,
     /// Whether a hook may run any file of the extension.
+    #[serde(skip)]
     may_run_any_file: bool,
 }
 

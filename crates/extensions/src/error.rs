@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::Diagnostic;
+use hookwright_settings::administration::ActionError;
 use hookwright_settings::edit::EditError;
 
 /// Why an extension was not installed, updated or removed.
@@ -131,5 +132,14 @@ impl ExtensionError {
             | ExtensionError::Rejected { .. }
             | ExtensionError::NotUpdatable { .. } => return None,
         })
+    }
+}
+
+impl From<ExtensionError> for ActionError {
+    fn from(error: ExtensionError) -> Self {
+        match error {
+            ExtensionError::Edit(error) => error.into(),
+            error => ActionError::new(&error, error.hint()),
+        }
     }
 }

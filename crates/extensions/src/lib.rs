@@ -31,4 +31,4 @@ pub use install::{
 pub use skills::{PreparedSkills, prepare_skills};
 pub use source::ExtensionSource;
 pub use summary::{ExtensionSummary, ReviewedContent, SummaryItem, SummarySection};
-pub use update::{UpdateStatus, check_for_update, has_newer_commit};
+pub use update::{ExtensionUpdateReport, UpdateStatus, check_for_update, has_newer_commit, updatable_extensions};

@@ -1,6 +1,9 @@
 //! Updates: the source of an extension is fetched again, and the changes can be reviewed before they are installed.
 
+use std::path::PathBuf;
+
 use hookwright_settings::{Extension, ExtensionOrigin, ExtensionOwner, LoadedConfig, OriginKind};
+use serde::Serialize;
 
 use crate::diff::ExtensionDiff;
 use crate::error::ExtensionError;
@@ -17,6 +20,77 @@ pub enum UpdateStatus {
     Linked,
     /// A new version is ready to be installed.
     Ready(Box<PreparedExtension>),
+}
+
+/// What the user is told about updates of extensions.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum ExtensionUpdateReport {
+    /// No installed extension can be updated.
+    NoneUpdatable,
+    /// An update is being looked for.
+    Lookup {
+        /// The extension's name.
+        name: String,
+    },
+    /// The installed version is the newest.
+    Current {
+        /// The extension's name.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+    /// The extension is linked, so that its folder is used as it is.
+    Linked {
+        /// The extension's name.
+        name: String,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The extension says that it has moved to another place.
+    Moved {
+        /// The extension's name.
+        name: String,
+        /// The place.
+        to: String,
+    },
+    /// A new version was fetched, and differs from the installed one.
+    Difference {
+        /// The extension's name.
+        name: String,
+        /// The differences.
+        diff: ExtensionDiff,
+    },
+    /// The new version waits for the user's consent.
+    AwaitsConsent {
+        /// The extension's name.
+        name: String,
+    },
+    /// The user agreed to an update that was not shown.
+    NotShown {
+        /// The extension's name.
+        name: String,
+    },
+    /// There is a newer version, which was not fetched.
+    Newer {
+        /// The extension's name.
+        name: String,
+    },
+    /// The new version is installed.
+    Updated {
+        /// The extension's name.
+        name: String,
+        /// Its version.
+        version: String,
+    },
+}
+
+/// Returns the extensions that can be updated: the user's own, unless they are linked.
+pub fn updatable_extensions(loaded: &LoadedConfig) -> Vec<&Extension> {
+    let is_from_elsewhere = |one: &&Extension| {
+        one.owner == ExtensionOwner::User && one.origin.as_ref().is_some_and(|origin| origin.kind != OriginKind::Link)
+    };
+    loaded.extensions.iter().filter(is_from_elsewhere).collect()
 }
 
 /// Checks whether there is a newer version of an installed extension at its source.

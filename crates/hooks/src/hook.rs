@@ -38,6 +38,7 @@ pub enum Source {
     Extension(String),
 }
 
+/// Serialises the source as its name in lists.
 impl serde::Serialize for Source {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)

@@ -5,6 +5,7 @@
 //! functions are given a [`ProcessEnv`]. It runs no hook and prints nothing: problems are diagnostics, other messages are
 //! [`Notice`]s.
 
+pub mod administration;
 pub mod claude_migration;
 pub mod commands;
 pub mod config;
@@ -18,7 +19,6 @@ pub mod front_matter;
 #[doc(hidden)]
 pub mod fuzzing;
 mod guard_record;
-mod hook_switch;
 mod json;
 mod load;
 pub mod mcp;
@@ -41,11 +41,10 @@ pub use connections::{
 pub use dangerous_env::is_dangerous_variable;
 pub use extensions::{
     Extension, ExtensionChoice, ExtensionOrigin, ExtensionOwner, ExtensionSetting, OriginKind, ValueScope,
-    forget_extension, read_extension_values, switch_extension, write_extension_values, wrong_with_extension_name,
+    forget_extension, read_extension_values, set_extension_rule, write_extension_values, wrong_with_extension_name,
 };
 pub use file::{FileError, WriteError, read_text as read_settings_file, resolves_inside};
 pub use guard_record::{RemovedGuardPolicy, SessionGuardRecord, dismiss_guards, record_guards};
-pub use hook_switch::{HookSwitchOutcome, hooks_still_off, switch_hooks};
 pub use load::{
     LoadOptions, LoadPurpose, LoadedConfig, ProjectFolder, SettingsFile, SettingsFileState, TrustOverride,
     check_untrusted_settings, load,

@@ -12,12 +12,14 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use hookwright_hooks::{Diagnostic, EnvRedaction, ExecEnv, ExecEnvs, FileKind, Registry, Source, UnarmedGuard};
+use hookwright_hooks::{
+    Diagnostic, EnvRedaction, ExecEnv, ExecEnvs, FileKind, Hook, Layer, Registry, Source, UnarmedGuard, parse_layer,
+};
 use serde_json::Map;
 
 use crate::env_file::{self, LayerEnvs};
 use crate::extensions::{self, Extension, ExtensionChoice};
-use crate::file::resolves_inside;
+use crate::file::{read_text, resolves_inside};
 use crate::guard_record;
 use crate::mcp;
 use crate::notice::Notice;
@@ -198,6 +200,16 @@ impl LoadedConfig {
         own.unwrap_or_else(|| self.paths.plans_dir(root, session_id))
     }
 
+    /// Returns the hooks that the settings of an untrusted folder declare. They are not loaded.
+    pub fn hooks_of_untrusted_folder(&self) -> Vec<Hook> {
+        let held = self.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
+        let declared = held.filter_map(|file| {
+            let text = read_text(&file.path).ok()??;
+            Some(parse_layer(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
+        });
+        declared.flatten().collect()
+    }
+
     /// Returns the reviews of one source's hooks, which a user who installs or updates an extension is shown, and
     /// consents to with [`trust_hooks`](crate::trust::trust_hooks).
     pub fn reviews_of<'s>(&'s self, source: &'s Source) -> impl Iterator<Item = &'s HookTrustReview> {
@@ -207,6 +219,12 @@ impl LoadedConfig {
     /// Returns the files that may declare hooks: the settings files, and those of active extensions.
     pub(crate) fn files_with_hooks(&self) -> Vec<SettingsFile> {
         self.files.iter().cloned().chain(extension_hook_files(&self.extensions)).collect()
+    }
+
+    /// Returns the extension of that name, or else one whose name differs only in case.
+    pub fn extension(&self, name: &str) -> Option<&Extension> {
+        let all = &self.extensions;
+        all.iter().find(|one| one.name == name).or_else(|| all.iter().find(|one| one.name.eq_ignore_ascii_case(name)))
     }
 
     /// Returns the extensions that settings disable by name.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hookwright_hooks::Source;
+use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use enablement::DisabledServers;
@@ -209,7 +210,8 @@ pub struct SkippedServer {
 }
 
 /// Why a server is not used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ServerSkipReason {
     /// The folder is not trusted, so no server is used.
     Untrusted,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, Severity, Source, SourceText};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::file::{FileError, read_bytes, read_text_up_to, resolves_inside};
@@ -23,7 +24,7 @@ const MAX_SKILL_NAME_CHARS: usize = 64;
 const MAX_SKILL_DESCRIPTION_CHARS: usize = 1_024;
 
 /// A skill and its state.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Skill {
     /// Name that activates the skill.
     pub name: String,
@@ -39,7 +40,8 @@ pub struct Skill {
 }
 
 /// Whether a skill can be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SkillState {
     /// The model may activate it.
     Offered,

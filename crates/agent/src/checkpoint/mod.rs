@@ -24,7 +24,8 @@ pub use session_changes::{SessionChanges, SessionFileChange};
 pub use store::{Checkpoint, CheckpointError, CheckpointKind, CheckpointStore, ConversationMark, RecordedFile};
 
 /// The part of a checkpoint that is restored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RestoreScope {
     /// Only the files are restored.
     Files,

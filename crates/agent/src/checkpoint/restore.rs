@@ -9,6 +9,7 @@ use std::path::Path;
 
 use hookwright_disk::{FilePrivacy, SymlinkPolicy};
 use jiff::Timestamp;
+use serde::Serialize;
 
 use super::RestoreScope;
 use super::path_state::{PathState, read_state, read_state_and_content};
@@ -25,8 +26,23 @@ pub enum ConflictPolicy {
     Overwrite,
 }
 
+/// Why a file was not restored.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum RestoreSkip {
+    /// The file was changed after the agent's last change.
+    #[error("it was changed since")]
+    ChangedSince,
+    /// The file was changed during the restore.
+    #[error("it has just changed")]
+    JustChanged,
+    /// The file can't be restored, for this reason.
+    #[error("{0}")]
+    Refused(String),
+}
+
 /// The result of a restore.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RestoreReport {
     /// The number of the checkpoint that undoes the restore.
     pub undo_checkpoint: u64,
@@ -38,27 +54,9 @@ pub struct RestoreReport {
     pub conversation_restored: bool,
 }
 
-/// The reason why a file was not restored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RestoreSkip {
-    /// The file was changed after the agent's last change, and [`ConflictPolicy::Keep`] leaves it as it is.
-    ChangedSince,
-    /// The file could not be restored.
-    Failed(String),
-}
-
-impl From<String> for RestoreSkip {
-    fn from(why: String) -> Self {
-        RestoreSkip::Failed(why)
-    }
-}
-
-impl std::fmt::Display for RestoreSkip {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            RestoreSkip::ChangedSince => "it was changed since",
-            RestoreSkip::Failed(why) => why,
-        })
+impl RestoreSkip {
+    fn refused(error: impl std::fmt::Display) -> Self {
+        RestoreSkip::Refused(error.to_string())
     }
 }
 
@@ -146,24 +144,24 @@ impl CheckpointStore {
 
     pub(super) fn apply_change(&self, change: &PlannedChange, since: ConflictPolicy) -> Result<(), RestoreSkip> {
         if let FileRestoreAction::Refused(why) = &change.action {
-            return Err(why.clone().into());
+            return Err(RestoreSkip::Refused(why.clone()));
         }
         if change.changed_since && since == ConflictPolicy::Keep {
             return Err(RestoreSkip::ChangedSince);
         }
         if read_state(&change.path) != change.current {
-            return Err("it has just changed".to_owned().into());
+            return Err(RestoreSkip::JustChanged);
         }
         let done = match &change.target {
             PathState::Missing { parents } => remove_with_empty_parents(&change.path, *parents),
             PathState::Link { to } => hookwright_disk::replace_with_symlink(&change.path, to),
             PathState::File { sha256, mode, .. } => {
-                let content = self.read_content(&change.path, sha256).map_err(|error| error.to_string())?;
+                let content = self.read_content(&change.path, sha256).map_err(RestoreSkip::refused)?;
                 write_file(&change.path, &content, *mode, &change.action)
             }
-            PathState::Unkept { why } => return Err(why.clone().into()),
+            PathState::Unkept { why } => return Err(RestoreSkip::Refused(why.clone())),
         };
-        done.map_err(|error| error.to_string().into())
+        done.map_err(RestoreSkip::refused)
     }
 }
 

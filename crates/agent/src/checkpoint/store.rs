@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use hookwright_disk::{Durability, SymlinkPolicy};
 use hookwright_settings::LoadedConfig;
+use hookwright_settings::administration::ActionError;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +126,12 @@ impl CheckpointError {
             CheckpointError::OtherSession { session, .. } => Some(format!("go on with it first: `/resume {session}`")),
             _ => None,
         }
+    }
+}
+
+impl From<CheckpointError> for ActionError {
+    fn from(error: CheckpointError) -> Self {
+        ActionError::new(&error, error.hint())
     }
 }
 

@@ -53,9 +53,16 @@ pub struct GuardChange {
     attribution: &'static str,
 }
 
+impl GuardChange {
+    /// Says how and when the file was changed.
+    pub(crate) fn manner(&self) -> String {
+        format!("{} {}", self.change_kind, self.attribution)
+    }
+}
+
 impl std::fmt::Display for GuardChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} was {} {}", self.path, self.change_kind, self.attribution)
+        write!(f, "{} was {}", self.path, self.manner())
     }
 }
 

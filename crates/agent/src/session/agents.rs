@@ -1,7 +1,8 @@
 //! Discovers, lists, reloads and switches the sub-agents of a running session.
 
-use hookwright_hooks::{Diagnostic, Severity, did_you_mean};
+use hookwright_hooks::{Diagnostic, Severity};
 use hookwright_settings::LoadedConfig;
+use hookwright_settings::administration::{NamedItem, UnknownName};
 use hookwright_settings::edit::set_value;
 use hookwright_settings::subagents::{SubAgentDefinition, SubAgents, discover};
 use serde_json::Value;
@@ -69,8 +70,7 @@ impl SessionActor {
         let agents = self.services().subagents.current();
         let Some(agent) = agents.list.iter().find(|agent| agent.name == name) else {
             let known = agents.list.iter().map(|agent| agent.name.as_str());
-            let help = did_you_mean(name, known, "/subagents list shows them all");
-            return self.reply(Reply::error(format!("there is no agent `{name}`; {help}")));
+            return self.reply(Reply::Unknown(UnknownName::new(NamedItem::SubAgent, name, known)));
         };
         let verb = if enabled { "enabled" } else { "disabled" };
         if agent.enabled == enabled {

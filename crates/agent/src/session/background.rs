@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use hookwright_settings::administration::{NamedItem, UnknownName};
 use hookwright_tools::BackgroundJob;
 
 use super::actor::SessionActor;
@@ -21,8 +22,8 @@ impl SessionActor {
         };
         let found = pid.parse().ok().and_then(|pid| services.tool_context.jobs.find(pid));
         let Some(job) = found else {
-            let text = format!("no background command has the number {pid}; /background lists them");
-            return self.reply(Reply::warning(text));
+            let unknown = UnknownName::new(NamedItem::BackgroundCommand, pid, std::iter::empty());
+            return self.reply(Reply::Unknown(unknown));
         };
         tokio::spawn(async move {
             let reply = if keep { keep_job(&job).await } else { end_job(&job).await };

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hookwright_disk::Durability;
-use hookwright_hooks::did_you_mean;
 use hookwright_settings::LoadedConfig;
+use hookwright_settings::administration::{NamedItem, UnknownName};
 use tokio_util::sync::CancellationToken;
 
 use super::actor::SessionActor;
@@ -92,7 +92,11 @@ impl SessionActor {
                 .and_then(|id| Ok(self.resume_session(id)?))
                 .map(|()| format!("going on with `{name}`")),
         };
-        self.reply(result.map_or_else(Reply::error, Reply::plain));
+        self.reply(match result {
+            Ok(text) => Reply::plain(text),
+            Err(SavedChatError::NotFound(unknown)) => Reply::Unknown(unknown),
+            Err(error) => Reply::error(error),
+        });
     }
 }
 
@@ -104,8 +108,8 @@ struct SavedChats(PathBuf);
 enum SavedChatError {
     #[error("a name is made of letters, digits, `-`, `_` and `.`, and does not begin with a dot")]
     InvalidName,
-    #[error("there is no conversation `{name}`; {help}")]
-    NotFound { name: String, help: String },
+    #[error("no conversation is called `{}`", .0.name)]
+    NotFound(UnknownName),
     #[error("the conversation could not be kept: {0}")]
     Save(#[source] std::io::Error),
     #[error(transparent)]
@@ -153,8 +157,7 @@ impl SavedChats {
 
     fn not_found(&self, name: &str) -> SavedChatError {
         let names = self.names();
-        let help = did_you_mean(name, names.iter().map(String::as_str), "/chat list shows them all");
-        SavedChatError::NotFound { name: name.to_owned(), help }
+        SavedChatError::NotFound(UnknownName::new(NamedItem::SavedChat, name, names.iter().map(String::as_str)))
     }
 
     fn list_text(&self) -> String {

@@ -1,8 +1,13 @@
 //! The commands that a front end can send to a session. `input_line.rs` parses typed lines into them.
 
+use serde::Serialize;
+
 use crate::checkpoint::{ConflictPolicy, RestoreScope};
 use crate::question::{Answer, QuestionId};
 use hookwright_settings::ApprovalMode;
+use hookwright_settings::administration::{
+    ExtensionSwitchRequest, HookSelection, HookSwitchRequest, SkillSwitchRequest,
+};
 use hookwright_settings::commands::CustomCommand;
 
 /// A command from a front end to a session.
@@ -178,7 +183,8 @@ impl SessionCommand {
 }
 
 /// How much detail a list has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Detail {
     /// One line for each entry.
     Short,
@@ -270,19 +276,8 @@ pub enum SkillsAction {
     List(Detail),
     /// Discovers the skills again.
     Reload,
-    /// Offers a skill to the model again.
-    Enable(String),
-    /// Hides a skill from the model.
-    Disable(String),
-}
-
-/// Whether the user has agreed to disable the guards that were shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DisableConsent {
-    /// The user has agreed.
-    Given,
-    /// The user has not been asked yet.
-    Missing,
+    /// Offers a skill to the model again, or hides it.
+    Switch(SkillSwitchRequest),
 }
 
 /// An action of `/extensions`.
@@ -290,23 +285,12 @@ pub enum DisableConsent {
 pub enum ExtensionsAction {
     /// Lists the extensions with their states.
     List,
-    /// Enables an extension.
-    Enable(String, ExtensionScope),
-    /// Disables an extension; its guards too, if the user has agreed to that.
-    Disable(String, ExtensionScope, DisableConsent),
+    /// Enables or disables an extension.
+    Switch(ExtensionSwitchRequest),
     /// Looks for updates of one or all extensions and shows them.
     Update(Option<String>),
     /// Installs an update that was shown.
     ConfirmUpdate(String),
-}
-
-/// Where an extension is enabled or disabled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtensionScope {
-    /// In every project of the user.
-    User,
-    /// In this project only.
-    Workspace,
 }
 
 /// The differences that `/diff` shows.
@@ -349,20 +333,12 @@ pub enum HooksAction {
     List,
     /// Shows the hooks as text, grouped by event, with details.
     Panel,
-    /// Enables a hook.
-    Enable(String),
-    /// Disables a hook.
-    Disable(String),
-    /// Enables every hook.
-    EnableAll,
-    /// Disables every hook.
-    DisableAll,
+    /// Enables or disables hooks.
+    Switch(HookSwitchRequest),
     /// Shows the changes that wait for trust.
     ShowUntrusted,
-    /// Trusts a hook that is new or changed.
-    Trust(String),
-    /// Trusts every change that waits for trust.
-    TrustAll,
+    /// Trusts hooks that are new or changed.
+    Trust(HookSelection),
 }
 
 impl PermissionsAction {

@@ -1,20 +1,21 @@
 //! The configuration of a running session: lists, switches and trusts hooks, and reloads everything that changes on
 //! disk.
 
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hookwright_hooks::{
-    DISK_TIMEOUT_MESSAGE, Diagnostic, Hook, HookChange, HookChangeKind, Registry, Severity, SwitchError, UnarmedReason,
-    did_you_mean, run_with_disk_timeout,
+    DISK_TIMEOUT_MESSAGE, Diagnostic, Hook, HookChange, HookChangeKind, Registry, Severity, UnarmedReason,
+    run_with_disk_timeout,
+};
+use hookwright_settings::administration::{
+    HookSwitchRequest, HookTrustOutcome, pending_trust, switch_hooks, trust_pending,
 };
 use hookwright_settings::commands::CustomCommands;
 use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
 use hookwright_settings::{
-    Extension, HookSwitchOutcome, HookTrustReview, LoadedConfig, Notice, RemovedGuardPolicy, SettingsFileState,
-    hooks_still_off, record_guards, record_project_contents, switch_hooks,
+    Extension, LoadedConfig, Notice, RemovedGuardPolicy, SettingsFileState, record_guards, record_project_contents,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -30,18 +31,9 @@ use crate::protect::{TamperWatch, report_changes};
 use crate::scope::TurnScope;
 use crate::services::Interaction;
 
-const NOTHING_TO_TRUST: &str = "there is nothing to trust: no hook is new or changed";
-
 /// The message for a configuration without hooks.
 pub const NO_HOOKS: &str = "there are no hooks here; `hookwright hooks add EXAMPLE` takes over a ready one, \
                             `hookwright hooks new NAME --event EVENT` begins one of your own";
-
-/// The hooks that the user wants to trust.
-#[derive(Clone, Copy)]
-enum TrustTarget<'a> {
-    Hook(&'a str),
-    All,
-}
 
 /// Returns the custom commands of a configuration, without those that wait for trust.
 pub(super) fn trusted_commands(loaded: &LoadedConfig, guards: &TamperWatch) -> CustomCommands {
@@ -89,149 +81,30 @@ impl SessionActor {
                     entries => Reply::plain(panel_text(entries)),
                 });
             }
-            HooksAction::Enable(name) => self.set_hooks_enabled(&[name], Switch::Enable),
-            HooksAction::Disable(name) => self.set_hooks_enabled(&[name], Switch::Disable),
-            HooksAction::EnableAll => self.set_hooks_enabled(&self.hook_names(), Switch::Enable),
-            HooksAction::DisableAll => self.set_hooks_enabled(&self.hook_names(), Switch::Disable),
-            HooksAction::ShowUntrusted => self.show_untrusted(),
-            HooksAction::Trust(name) => self.grant_trust(TrustTarget::Hook(&name)),
-            HooksAction::TrustAll => self.grant_trust(TrustTarget::All),
+            HooksAction::Switch(request) => self.switch_hooks(&request),
+            HooksAction::ShowUntrusted => {
+                self.reply(Reply::PendingTrust(Box::new(pending_trust(self))));
+            }
+            HooksAction::Trust(hooks) => {
+                self.finish_action(trust_pending(self, &hooks), HookTrustOutcome::is_changed, Reply::HookTrust);
+            }
         }
-    }
-
-    fn hook_names(&self) -> Vec<String> {
-        let registry = self.services().hooks.registry();
-        let mut names: Vec<String> = registry.hooks().iter().map(|hook| hook.id().to_owned()).collect();
-        names.sort();
-        names.dedup();
-        names
     }
 
     /// Enables or disables hooks in the settings and in the running session.
-    fn set_hooks_enabled(&mut self, names: &[String], switch: Switch) {
-        let enabled = switch == Switch::Enable;
-        let all = names.iter().map(String::as_str);
-        let refused = self.services().hooks.update(|registry| registry.set_many_enabled(all.clone(), enabled));
-        for error in &refused {
-            self.reply(match error {
-                SwitchError::Unknown(name) => self.unknown_hook_reply(name),
-                error => Reply::error(error),
-            });
-        }
-        let refused: HashSet<&str> = refused.iter().map(SwitchError::name).collect();
-        let switched: Vec<&str> = all.filter(|name| !refused.contains(name)).collect();
-        if switched.is_empty() {
-            return;
-        }
-        let (view, verb) = (self.shared.view(), if enabled { "enabled" } else { "disabled" });
-        let own_change =
-            |file: &Path, change: &dyn Fn() -> _| view.services.tamper_watch.with_user_change(file, change);
-        let hooks = switched.join(", ");
-        match switch_hooks(&view.loaded, &switched, switch, own_change) {
-            Ok(HookSwitchOutcome { changed_files: changed, user_settings_error: unchanged }) => {
-                let files = if changed.is_empty() { vec![view.loaded.settings_file().to_owned()] } else { changed };
-                let files: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
-                self.reply(Reply::plain(format!("{verb} {hooks} in {}", files.join(" and "))));
-                if let Some((file, error)) = unchanged {
-                    self.reply(Reply::warning(format!("can't look into {}: {error}", file.display())));
-                }
-            }
-            Err(error) => self.reply(Reply::warning(format!("{verb} {hooks} for this session only: {error}"))),
-        }
-        if enabled && let Ok(loaded) = self.options.load(&self.world) {
-            for (name, by) in hooks_still_off(&loaded.registry, &switched) {
-                let layers: Vec<String> = by.iter().map(ToString::to_string).collect();
-                let text = format!("hook `{name}` is still switched off by the {} settings", layers.join(" and "));
-                self.reply(Reply::warning(format!("{text}; a change made here lasts for this session at most")));
-            }
-        }
-        // The session's own write must not be reported as a change.
-        self.config_watch.rescan_files();
-        self.send_configuration_changed();
-    }
-
-    /// Shows the changes that wait for trust. Nothing is trusted that was not shown.
-    fn show_untrusted(&self) {
-        let mut lines = Vec::new();
-        for change in self.services().tamper_watch.untrusted_changes() {
-            lines.push(format!("{change}, and waits for trust"));
-            lines.extend(change.diff.unwrap_or_default().lines().map(|line| format!("    {line}")));
-        }
-        for HookTrustReview { hook, finding, held, .. } in &self.shared.view().loaded.reviews {
-            let held = if *held { ", waits for trust" } else { "" };
-            lines.push(format!("{} on {} ({finding}{held})", hook.id(), hook.event));
-            lines.extend(hook.summary().map(|summary| format!("    runs {summary}")));
-        }
-        if lines.is_empty() {
-            return self.reply(Reply::aside(NOTHING_TO_TRUST));
-        }
-        self.reply(Reply::plain(lines.join("\n")));
-        self.reply(Reply::aside("/hooks trust NAME trusts one hook, /hooks trust --all everything"));
-    }
-
-    /// Trusts hooks that wait for it, and hooks that were only announced.
-    fn grant_trust(&mut self, wanted: TrustTarget<'_>) {
-        let guards = self.services().tamper_watch.clone();
-        let changes = match wanted {
-            TrustTarget::All => guards.untrusted_changes(),
-            TrustTarget::Hook(name) => {
-                let (own, settings) = guards.untrusted_changes_of_hook(name);
-                if let Some(change) = settings {
-                    let text =
-                        format!("{change}; the file holds more than this hook, so it can only be trusted as a whole");
-                    return self.reply(Reply::error(format!(
-                        "{text}: review it with /hooks trust, then use /hooks trust --all"
-                    )));
-                }
-                own
-            }
-        };
-        if !changes.is_empty() {
-            guards.trust(&changes);
-            let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-            self.reply(Reply::plain(format!("trusted what the agent changed: {}", paths.join(", "))));
-            self.reload_configuration(&[]);
-        }
-        let loaded = self.shared.view().loaded.clone();
-        let chosen: Vec<&HookTrustReview> = loaded
-            .reviews
-            .iter()
-            .filter(|review| match wanted {
-                TrustTarget::All => true,
-                TrustTarget::Hook(name) => review.hook.id() == name,
-            })
-            .collect();
-        let names: Vec<String> =
-            chosen.iter().map(|review| format!("{} ({})", review.hook.id(), review.finding)).collect();
-        if chosen.is_empty() && !changes.is_empty() {
-            return;
-        }
-        if chosen.is_empty() {
-            return self.reply(self.nothing_to_trust_reply(wanted));
-        }
-        match guards.with_user_change(&loaded.paths.trusted_hooks, || trust_hooks(&loaded.paths, chosen)) {
-            Ok(_) => {
-                self.reply(Reply::plain(format!("trusted {}", names.join(", "))));
-                self.reload_configuration(&[]);
-            }
-            Err(error) => self.reply(Reply::error(error)),
-        }
-    }
-
-    /// Returns the reply to the name of a hook that does not exist.
-    fn unknown_hook_reply(&self, name: &str) -> Reply {
-        let names = self.hook_names();
-        let help = did_you_mean(name, names.iter().map(String::as_str), "/hooks list shows them all");
-        Reply::error(format!("no hook is called `{name}`; {help}"))
-    }
-
-    fn nothing_to_trust_reply(&self, wanted: TrustTarget<'_>) -> Reply {
-        match wanted {
-            TrustTarget::Hook(name) if !self.hook_names().iter().any(|known| known == name) => {
-                self.unknown_hook_reply(name)
-            }
-            TrustTarget::Hook(name) => Reply::aside(format!("hook `{name}` is trusted already")),
-            TrustTarget::All => Reply::aside(NOTHING_TO_TRUST),
+    fn switch_hooks(&mut self, request: &HookSwitchRequest) {
+        let outcome = switch_hooks(self, request);
+        let names = outcome.hooks.iter().map(String::as_str);
+        // Guards stay as they are; only their own settings decide about them.
+        self.services().hooks.update(|registry| registry.set_many_enabled(names, request.switch == Switch::Enable));
+        let (is_changed, is_guard_lost) = (!outcome.hooks.is_empty(), !outcome.disabled_guards.is_empty());
+        self.reply(Reply::HookSwitch(Box::new(outcome)));
+        if is_guard_lost {
+            self.apply_own_change();
+        } else if is_changed {
+            // The session's own write must not be reported as a change.
+            self.config_watch.rescan_files();
+            self.send_event(SessionEvent::ConfigurationChanged);
         }
     }
 

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hookwright_hooks::{
-    Action, ChunkUnit, EventKind, Hook, HookEngine, HookState, Layer, ReadinessError, RuleAction, Source, WorkerHealth,
-    parse_layer,
+    Action, ChunkUnit, EventKind, Hook, HookEngine, HookState, ReadinessError, RuleAction, Source, WorkerHealth,
 };
-use hookwright_settings::{LoadedConfig, SettingsFileState, read_settings_file};
+use hookwright_settings::LoadedConfig;
 use serde_json::{Map, Value, json};
 
 /// A hook with its state.
@@ -128,22 +127,16 @@ pub fn hook_entries(engine: &HookEngine, loaded: &LoadedConfig) -> Vec<HookListE
         };
         HookListEntry { hook: hook.clone(), state, worker: engine.worker_health(hook) }
     });
-    untrusted_folder_hooks(loaded).into_iter().chain(known).collect()
+    let held = loaded.hooks_of_untrusted_folder().into_iter().map(|hook| HookListEntry {
+        hook: Arc::new(hook),
+        state: ArmedState::Untrusted("the folder is not trusted".to_owned()),
+        worker: None,
+    });
+    held.chain(known).collect()
 }
 
 fn join_sources(sources: &[Source]) -> String {
     sources.iter().map(Source::to_string).collect::<Vec<_>>().join(" and ")
-}
-
-/// Returns the hooks of an untrusted folder, which are listed although they do not run.
-fn untrusted_folder_hooks(loaded: &LoadedConfig) -> Vec<HookListEntry> {
-    let held = loaded.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
-    let declared = held.filter_map(|file| {
-        let text = read_settings_file(&file.path).ok()??;
-        Some(parse_layer(&Layer::new(file.source.clone(), &file.path, &text)).hooks)
-    });
-    let why = || ArmedState::Untrusted("the folder is not trusted".to_owned());
-    declared.flatten().map(|hook| HookListEntry { hook: Arc::new(hook), state: why(), worker: None }).collect()
 }
 
 fn rule_action(hook: &Hook) -> Option<&RuleAction> {

@@ -13,6 +13,7 @@ mod background;
 mod canary;
 mod chats;
 mod command;
+mod config_access;
 mod config_watch;
 mod configuration;
 mod dialog;
@@ -73,9 +74,8 @@ pub use appearance::THEMES;
 pub(crate) use background::announce_kept_jobs;
 pub use canary::build_canary;
 pub use command::{
-    AgentsAction, BackgroundAction, ChatAction, Detail, DiffAction, DirectoryAction, DisableConsent, ExtensionScope,
-    ExtensionsAction, HooksAction, McpAction, MemoryAction, PermissionsAction, RestoreAction, SessionCommand,
-    SkillsAction,
+    AgentsAction, BackgroundAction, ChatAction, Detail, DiffAction, DirectoryAction, ExtensionsAction, HooksAction,
+    McpAction, MemoryAction, PermissionsAction, RestoreAction, SessionCommand, SkillsAction,
 };
 pub use configuration::NO_HOOKS;
 pub use git_branch::current_git_branch;
@@ -92,7 +92,6 @@ pub use opening::{AGENTS_FILE, OpeningChoice, OpeningQuestion, OpeningStep, Sess
 pub use options::{AuthTypeError, BrokenSettingsPolicy, HookUse, SessionError, SessionOptions, UnarmedGuardsPolicy};
 pub use reply::{Reply, Tone};
 pub use setup::tool_limits;
-pub use skills::skill_state_text as skill_state;
 pub use snapshot::{PROTOCOL_VERSION, SessionProgress, Snapshot};
 pub use statistics::{HookStatistics, ModelStatistics, SessionStatistics, SubAgentStatistics, ToolStatistics};
 

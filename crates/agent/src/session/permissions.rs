@@ -1,5 +1,7 @@
 //! `/permissions`: lists and withdraws what the user has allowed permanently or for this session.
 
+use hookwright_settings::administration::{NamedItem, UnknownName};
+
 use super::actor::SessionActor;
 use super::command::PermissionsAction;
 use super::reply::Reply;
@@ -23,8 +25,8 @@ impl SessionActor {
                     forget(Some(at)).map(|_| format!("not allowed any more: {words}"))
                 }
                 _ => {
-                    return self
-                        .reply(Reply::error(format!("there is no permission {number}; /permissions lists them")));
+                    let unknown = UnknownName::new(NamedItem::Permission, &number.to_string(), std::iter::empty());
+                    return self.reply(Reply::Unknown(unknown));
                 }
             },
         };

@@ -1,12 +1,19 @@
 //! The session's replies to commands, as values that front ends draw.
 
+use hookwright_extensions::ExtensionUpdateReport;
 use hookwright_hooks::Diagnostic;
 use hookwright_settings::Notice;
+use hookwright_settings::administration::{
+    ActionError, ExtensionSwitchOutcome, HookSwitchOutcome, HookTrustOutcome, McpAccountReport, PendingTrust,
+    SkillSwitchOutcome, UnknownName,
+};
+use hookwright_settings::skills::Skill;
 use serde::Serialize;
 
+use super::command::Detail;
 use super::hook_list::HookListEntry;
 use super::statistics::SessionStatistics;
-use crate::checkpoint::{Checkpoint, RestorePlan};
+use crate::checkpoint::{Checkpoint, RestorePlan, RestoreReport, RestoreScope};
 use crate::transcript::SessionInfo;
 
 /// A reply to a command.
@@ -15,6 +22,26 @@ use crate::transcript::SessionInfo;
 pub enum Reply {
     /// A message with its tone.
     Text(Tone, String),
+    /// Why an action failed.
+    Failed(Box<ActionError>),
+    /// Nothing has the name that the user gave.
+    Unknown(UnknownName),
+    /// Hooks were enabled or disabled.
+    HookSwitch(Box<HookSwitchOutcome>),
+    /// What waits for trust.
+    PendingTrust(Box<PendingTrust>),
+    /// Hooks were trusted.
+    HookTrust(Box<HookTrustOutcome>),
+    /// An extension was enabled or disabled.
+    ExtensionSwitch(Box<ExtensionSwitchOutcome>),
+    /// What is known about an update of an extension.
+    ExtensionUpdate(Box<ExtensionUpdateReport>),
+    /// A skill was enabled or disabled.
+    SkillSwitch(Box<SkillSwitchOutcome>),
+    /// What is known about an account at an MCP server.
+    McpAccount(McpAccountReport),
+    /// Skills with their states.
+    Skills(Vec<Skill>, Detail),
     /// Names with their descriptions.
     Rows(Vec<(String, String)>),
     /// Hooks with their states.
@@ -29,6 +56,8 @@ pub enum Reply {
     Checkpoints(Vec<Checkpoint>),
     /// The plan for restoring a checkpoint.
     Plan(Box<RestorePlan>),
+    /// Files, the conversation or both were restored.
+    Restored(Box<RestoreReport>, RestoreScope),
     /// A problem in the configuration.
     Diagnostic(Box<Diagnostic>),
     /// A notice about the configuration.
@@ -75,5 +104,10 @@ impl Reply {
     /// Creates an error message.
     pub(crate) fn error(error: impl std::fmt::Display) -> Self {
         Reply::Text(Tone::Error, error.to_string())
+    }
+
+    /// Creates the reply for an action that failed.
+    pub(crate) fn failed(error: impl Into<ActionError>) -> Self {
+        Reply::Failed(Box::new(error.into()))
     }
 }

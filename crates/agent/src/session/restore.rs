@@ -7,8 +7,8 @@ use super::reply::Reply;
 use super::setup;
 use crate::agent::Agent;
 use crate::checkpoint::{
-    CheckpointError, CheckpointKind, CheckpointStore, ConflictPolicy, RestorePlan, RestoreReport, RestoreRoots,
-    RestoreScope, RestoreSkip, SessionChanges,
+    CheckpointError, CheckpointKind, CheckpointStore, ConflictPolicy, RestorePlan, RestoreRoots, RestoreScope,
+    SessionChanges,
 };
 use crate::event::SessionEvent;
 use crate::services::Services;
@@ -38,7 +38,7 @@ impl SessionActor {
         };
         match result {
             Ok(reply) => self.reply(reply),
-            Err(error) => reply_checkpoint_error(&services, &error),
+            Err(error) => self.reply(Reply::failed(error)),
         }
     }
 }
@@ -76,16 +76,11 @@ fn no_checkpoints_message(services: &Services) -> &'static str {
     }
 }
 
-fn reply_checkpoint_error(services: &Services, error: &CheckpointError) {
-    let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-    services.events.send(SessionEvent::Reply(Reply::error(format!("{error}{hint}"))));
-}
-
 /// Restores files, the conversation or both.
 pub(super) fn restore_checkpoint(agent: &mut Agent, number: u64, what: RestoreScope, since: ConflictPolicy) {
     let services = agent.services().clone();
     if let Err(error) = try_restore(agent, &services, number, what, since) {
-        reply_checkpoint_error(&services, &error);
+        services.events.send(SessionEvent::Reply(Reply::failed(error)));
     }
 }
 
@@ -121,24 +116,6 @@ fn try_restore(
             "I brought back these files as they were before an earlier turn of yours: {files}"
         ));
     }
-    reply_restored(services, &restored, what);
+    services.events.send(SessionEvent::Reply(Reply::Restored(Box::new(restored), what)));
     Ok(())
-}
-
-/// Replies with the result.
-fn reply_restored(services: &Services, restored: &RestoreReport, what: RestoreScope) {
-    let say = |reply| services.events.send(SessionEvent::Reply(reply));
-    if what.includes_files() {
-        match restored.files.as_slice() {
-            [] => say(Reply::plain("no file had to be brought back")),
-            files => say(Reply::plain(format!("brought back {}", files.join(", ")))),
-        }
-    }
-    for (file, why) in &restored.skipped {
-        say(Reply::warning(format!("{file} is left as it is: {why}")));
-    }
-    if restored.skipped.iter().any(|(_, why)| *why == RestoreSkip::ChangedSince) {
-        say(Reply::aside("--overwrite also brings back files that were changed since"));
-    }
-    say(Reply::aside(format!("/restore {} undoes this", restored.undo_checkpoint)));
 }

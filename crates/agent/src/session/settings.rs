@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use hookwright_hooks::nearest_name;
+use hookwright_settings::administration::{NamedItem, UnknownName};
 use hookwright_settings::edit::{EditError, SettingsChange, apply_change, read_settings_map};
 use hookwright_settings::{KnownSetting, known_settings};
 use serde_json::{Map, Value};
@@ -85,11 +86,8 @@ impl SessionActor {
 fn unknown_setting_reply(name: &str, settings: &[KnownSetting]) -> Reply {
     let keys = || settings.iter().map(|known| known.key());
     let holding = || keys().find(|key| key.to_lowercase().contains(&name.to_lowercase()));
-    let hint = match nearest_name(name, keys()).or_else(holding) {
-        Some(near) => format!("did you mean {near}?"),
-        None => "/settings lists them".to_owned(),
-    };
-    Reply::warning(format!("there is no setting {name}; {hint}"))
+    let near = nearest_name(name, keys()).or_else(holding).map(str::to_owned);
+    Reply::Unknown(UnknownName { kind: NamedItem::Setting, name: name.to_owned(), near })
 }
 
 /// The next step of the dialog.

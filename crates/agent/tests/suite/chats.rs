@@ -170,8 +170,10 @@ async fn invalid_names_touch_no_file() {
         }
     }
     for order in [ChatAction::Resume, ChatAction::Delete] {
-        let reply = chat_reply(&mut session, order("nobody".to_owned())).await;
-        assert_eq!(reply, "there is no conversation `nobody`; /chat list shows them all");
+        session.send(SessionCommand::Chat(order("nobody".to_owned())));
+        session
+            .wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::Reply(Reply::Unknown(name))) if name.name == "nobody"))
+            .await;
     }
     assert_eq!(project.read("victim.jsonl"), "precious");
     assert!(chat_reply(&mut session, ChatAction::List).await.starts_with("no conversation is kept"));
@@ -180,11 +182,14 @@ async fn invalid_names_touch_no_file() {
 #[tokio::test]
 async fn switched_hooks_stay_switched_in_a_resumed_conversation() {
     use hookwright_agent::session::HooksAction;
+    use hookwright_settings::administration::{GuardLossConsent, HookSelection, HookSwitchRequest};
     let project = project_with_input_hooks().hook("BeforeAgent", "counter", "");
     let first = run_earlier_session(&project, "say one").await;
     let mut session = project.start_idle_session().await;
-    session.send(SessionCommand::Hooks(HooksAction::Disable("counter".to_owned())));
-    session.next_reply_text().await;
+    let counter = HookSelection::Named("counter".to_owned());
+    let request = HookSwitchRequest::disable(counter, GuardLossConsent::Missing);
+    session.send(SessionCommand::Hooks(HooksAction::Switch(request)));
+    session.wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::Reply(Reply::HookSwitch(_))))).await;
     session.send(SessionCommand::Resume(Some(first)));
     session.wait_until_idle().await;
     session.run_prompt("say two").await;

@@ -7,6 +7,7 @@ use hookwright_agent::{
     ToolEvent, TurnEvent,
 };
 use hookwright_settings::ApprovalMode;
+use hookwright_settings::administration::{HookSelection, HookSwitchRequest};
 use serde_json::{Value, json};
 
 use super::support::{RunningSession, TestProject, reply_text};
@@ -179,9 +180,16 @@ async fn enabling_a_hook_clears_it_from_the_users_settings_too() {
     std::fs::write(&user, json!({"hooksConfig": {"disabled": ["h"]}}).to_string()).unwrap();
     project.write_settings(&json!({"hooksConfig": {"disabled": ["h"]}}));
     let mut session = project.start_idle_session().await;
-    session.send(SessionCommand::Hooks(HooksAction::Enable("h".to_owned())));
-    let reply = wait_for_reply(&mut session, "enabled h in").await;
-    assert!(reply.contains(&*user.to_string_lossy()), "{reply}");
+    session.send(SessionCommand::Hooks(HooksAction::Switch(HookSwitchRequest::enable(HookSelection::Named(
+        "h".to_owned(),
+    )))));
+    let changed = session
+        .find_event(|event| match event {
+            AgentEvent::Session(SessionEvent::Reply(Reply::HookSwitch(outcome))) => Some(outcome.changed_files),
+            _ => None,
+        })
+        .await;
+    assert!(changed.contains(&user), "{changed:?}");
     for file in [project.read(".gemini/settings.json"), hookwright_testkit::fs::read_to_string(&user).unwrap()] {
         assert!(!file.contains("\"disabled\": [\"h\"]") && !file.contains("[\"h\"]"), "{file}");
     }
@@ -219,8 +227,8 @@ async fn no_mode_skips_approval_while_a_changed_guard_awaits_trust() {
     assert_eq!(next_mode(&mut session).await, ApprovalMode::Default);
     session.send(SessionCommand::SetApprovalMode(ApprovalMode::Plan));
     assert_eq!(next_mode(&mut session).await, ApprovalMode::Plan);
-    session.send(SessionCommand::Hooks(HooksAction::TrustAll));
-    wait_for_reply(&mut session, "trusted what the agent changed").await;
+    session.send(SessionCommand::Hooks(HooksAction::Trust(HookSelection::All)));
+    session.wait_for(|event| matches!(event, AgentEvent::Session(SessionEvent::Reply(Reply::HookTrust(done))) if done.is_changed())).await;
     session.send(SessionCommand::SetApprovalMode(ApprovalMode::AutoEdit));
     assert_eq!(next_mode(&mut session).await, ApprovalMode::AutoEdit);
 }

@@ -77,6 +77,9 @@ pub(crate) enum HooksCommand {
         /// The hook's name or its command.
         #[arg(add = completions::hook_names())]
         name: String,
+        /// Agree to the loss of a guard without being asked.
+        #[arg(long)]
+        consent: bool,
     },
     /// Put a hook into shadow: it is asked and recorded, and decides nothing. Not for guards.
     #[command(
@@ -118,7 +121,11 @@ pub(crate) enum HooksCommand {
     /// Switch every hook on.
     EnableAll,
     /// Switch every hook off.
-    DisableAll,
+    DisableAll {
+        /// Agree to the loss of guards; without it they stay on.
+        #[arg(long)]
+        consent: bool,
+    },
     /// Trust new and changed project hooks and guard files that agents changed; without a name, show them.
     #[command(
         after_help = "Examples:\n  hookwright hooks trust            show what is new or changed\n  hookwright hooks trust guard      trust one hook\n  hookwright hooks trust --all      trust all of them\n  hookwright hooks trust --folder   trust this folder"

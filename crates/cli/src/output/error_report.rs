@@ -4,11 +4,14 @@ use std::error::Error;
 use std::io;
 
 use hookwright_agent::PolicyError;
+use hookwright_agent::checkpoint::CheckpointError;
 use hookwright_agent::session::SessionError;
 use hookwright_agent::transcript::{SessionFindError, TranscriptError};
 use hookwright_extensions::ExtensionError;
+use hookwright_hooks::Diagnostic;
 use hookwright_model::ModelError;
 use hookwright_settings::WriteError;
+use hookwright_settings::administration::ActionError;
 use hookwright_settings::config::SettingError;
 use hookwright_settings::edit::EditError;
 
@@ -32,8 +35,7 @@ pub(crate) fn print(error: &anyhow::Error) -> u8 {
 
 fn print_to_stderr(error: &anyhow::Error) -> io::Result<()> {
     output::error(causes(error).join(": "))?;
-    let broken = error.chain().find_map(|cause| cause.downcast_ref::<EditError>()?.diagnostic());
-    broken.map_or(Ok(()), |diagnostic| diagnostics::print([&diagnostic]))?;
+    error.chain().find_map(diagnostic).map_or(Ok(()), |diagnostic| diagnostics::print([&diagnostic]))?;
     error.chain().find_map(hint).map_or(Ok(()), output::hint)
 }
 
@@ -53,47 +55,42 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
     causes
 }
 
-/// Returns the text of one cause.
-///
-/// An [`EditError`] with a diagnostic gets a short text, because the diagnostic is printed below it.
+/// Returns the text of one cause. If its diagnostic is printed below it, the text is short.
 fn cause_text(cause: &(dyn Error + 'static)) -> String {
-    match cause.downcast_ref::<EditError>().and_then(EditError::diagnostic) {
+    match diagnostic(cause) {
         Some(diagnostic) => format!("{} was not changed", diagnostic.file.display()),
         None => cause.to_string(),
     }
 }
 
-/// Returns the hint of an error, for the error types that have one.
-///
-/// A library error type with a hint must be listed here, or its hint is never printed.
+/// Returns the problem in the file that could not be changed.
+fn diagnostic(cause: &(dyn Error + 'static)) -> Option<Diagnostic> {
+    match cause.downcast_ref::<ActionError>() {
+        Some(error) => error.diagnostic.clone(),
+        None => cause.downcast_ref::<EditError>()?.diagnostic(),
+    }
+}
+
+/// The errors that say what the user can do, apart from those that an action returns as an [`ActionError`].
+const HINTS: [fn(&(dyn Error + 'static)) -> Option<String>; 11] = [
+    |cause| cause.downcast_ref::<ActionError>()?.hint.clone(),
+    |cause| cause.downcast_ref::<SessionError>()?.hint(),
+    |cause| cause.downcast_ref::<PolicyError>().map(PolicyError::hint),
+    |cause| cause.downcast_ref::<EditError>()?.hint(),
+    |cause| Some(cause.downcast_ref::<SettingError>()?.hint.clone()).filter(|hint| !hint.is_empty()),
+    |cause| cause.downcast_ref::<ExtensionError>()?.hint(),
+    |cause| cause.downcast_ref::<ModelError>()?.hint(),
+    |cause| cause.downcast_ref::<WriteError>().map(WriteError::hint),
+    |cause| cause.downcast_ref::<TranscriptError>().map(|error| error.hint().to_owned()),
+    |cause| cause.downcast_ref::<CheckpointError>()?.hint(),
+    |cause| cause.downcast_ref::<SessionFindError>().map(SessionFindError::hint),
+];
+
+/// Returns what the user can do about an error.
 fn hint(cause: &(dyn Error + 'static)) -> Option<String> {
     if is_out_of_resources(cause) {
         let more = "allow more descriptors (`ulimit -n`), processes (`ulimit -u`) and memory (`ulimit -v`), or end some programs";
         return Some(more.to_owned());
     }
-    if let Some(error) = cause.downcast_ref::<SessionError>() {
-        return error.hint();
-    }
-    if let Some(error) = cause.downcast_ref::<PolicyError>() {
-        return Some(error.hint());
-    }
-    if let Some(error) = cause.downcast_ref::<EditError>() {
-        return error.hint();
-    }
-    if let Some(error) = cause.downcast_ref::<SettingError>() {
-        return Some(error.hint.clone()).filter(|hint| !hint.is_empty());
-    }
-    if let Some(error) = cause.downcast_ref::<ExtensionError>() {
-        return error.hint();
-    }
-    if let Some(error) = cause.downcast_ref::<ModelError>() {
-        return error.hint();
-    }
-    if let Some(error) = cause.downcast_ref::<WriteError>() {
-        return Some(error.hint());
-    }
-    if let Some(error) = cause.downcast_ref::<TranscriptError>() {
-        return Some(error.hint().to_owned());
-    }
-    cause.downcast_ref::<SessionFindError>().map(SessionFindError::hint)
+    HINTS.iter().find_map(|hint| hint(cause))
 }

@@ -1,7 +1,8 @@
 //! What people read, made from typed values: the one place for texts that front ends and commands share.
 //!
-//! Nothing here reads keys, draws on a terminal or prints.
+//! Nothing here reads keys or draws on a terminal.
 
+pub(crate) mod administration;
 pub(crate) mod approval_text;
 pub(crate) mod call_text;
 pub(crate) mod card_store;
@@ -9,6 +10,7 @@ pub(crate) mod diff;
 pub(crate) mod highlight;
 pub(crate) mod hook_log;
 pub(crate) mod humanize;
+mod message;
 pub(crate) mod opening_text;
 pub(crate) mod reply_text;
 pub(crate) mod restore_plan;
@@ -18,3 +20,5 @@ pub(crate) mod session_stats;
 pub(crate) mod styled_text;
 pub(crate) mod theme;
 pub(crate) mod timeline;
+
+pub(crate) use message::{CommandStyle, Message, ReplyPart, as_error, print_answer, print_messages, reply_parts};

@@ -10,6 +10,7 @@ use super::humanize;
 use super::restore_plan::restore_plan_lines;
 use super::session_stats::summary_rows;
 use super::styled_text::{BOLD, DIM, PLAIN, StyledLine};
+use super::{Message, ReplyPart};
 use crate::{output, output::diagnostics};
 
 /// Returns the lines of a reply that lists something, or none for other replies.
@@ -17,6 +18,10 @@ pub(crate) fn list_lines(reply: &Reply) -> Option<Vec<StyledLine>> {
     let plain = |text: String| StyledLine::styled(PLAIN, text);
     let (mut lines, how): (Vec<StyledLine>, String) = match reply {
         Reply::Hooks(entries) => return Some(entries.iter().map(hook_line).collect()),
+        Reply::Statistics(statistics) => {
+            let line = |(name, text)| StyledLine::styled(BOLD, format!("{name}  ")).with_text(PLAIN, text);
+            return Some(summary_rows(statistics).into_iter().map(line).collect());
+        }
         Reply::Sessions(sessions) => {
             (sessions.iter().map(session_line).map(plain).collect(), "go on with one: /resume NUMBER".to_owned())
         }
@@ -36,43 +41,40 @@ pub(crate) fn list_lines(reply: &Reply) -> Option<Vec<StyledLine>> {
     Some(lines)
 }
 
-/// Returns the text for stdout, or none if the reply is only a message about the answer.
-pub(crate) fn stdout_text(reply: &Reply) -> Option<String> {
-    match reply {
-        Reply::Text(Tone::Plain, text) => Some(text.clone()),
-        Reply::Rows(rows) => {
-            let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
-            let lines = rows.iter().map(|(name, text)| format!("{name:<width$}  {text}").trim_end().to_owned());
-            Some(lines.collect::<Vec<_>>().join("\n"))
-        }
-        Reply::Statistics(counts) => {
-            let lines = summary_rows(counts).into_iter().map(|(name, text)| format!("{name}: {text}"));
-            Some(lines.collect::<Vec<_>>().join("\n"))
-        }
-        Reply::Diff(text) => Some(text.trim_end().to_owned()),
-        _ => Some(list_lines(reply)?.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n")),
+/// Returns names with their descriptions in lines.
+pub(crate) fn rows_text(rows: &[(String, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(24);
+    let lines = rows.iter().map(|(name, text)| format!("{name:<width$}  {text}").trim_end().to_owned());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the text for stdout, or none if this is only a message about the answer.
+pub(crate) fn stdout_text(part: ReplyPart) -> Result<String, ReplyPart> {
+    match part {
+        ReplyPart::Diff(text) | ReplyPart::Message(Message { tone: Tone::Plain, text }) => Ok(text),
+        ReplyPart::Lines(lines) => Ok(lines.iter().map(StyledLine::plain).collect::<Vec<_>>().join("\n")),
+        ReplyPart::Rows(rows) => Ok(rows_text(&rows)),
+        part => Err(part),
     }
 }
 
-/// Prints a reply that is only a message about the answer to stderr.
-pub(crate) fn print_stderr(reply: &Reply) -> io::Result<()> {
-    match reply {
-        Reply::Text(Tone::Aside | Tone::News, text) => output::note(text.trim()),
-        Reply::Text(Tone::Warning, text) => output::warn(text),
-        Reply::Text(Tone::Error, text) => output::error(text),
-        Reply::Diagnostic(diagnostic) => diagnostics::print([&**diagnostic]),
-        Reply::Notice(notice) => output::note(notice),
-        _ => Ok(()),
-    }
-}
-
-/// Returns the warning or error in a reply, if it is one, for machine-readable output.
-pub(crate) fn warning_text(reply: &Reply) -> Option<String> {
-    match reply {
-        Reply::Text(Tone::Warning | Tone::Error, text) => Some(text.clone()),
-        Reply::Diagnostic(diagnostic) => Some(diagnostic.to_string()),
-        Reply::Notice(notice) if notice.waits_for_trust() => Some(notice.to_string()),
-        _ => None,
+/// Prints what is only a message about the answer to stderr, and returns the warning or error, if it is one.
+pub(crate) fn print_stderr(part: ReplyPart) -> io::Result<Option<String>> {
+    match part {
+        ReplyPart::Diff(_) | ReplyPart::Lines(_) | ReplyPart::Rows(_) => Ok(None),
+        ReplyPart::Message(Message { tone: Tone::Aside, text }) => output::note(text.trim()).map(|()| None),
+        ReplyPart::Message(message) => {
+            message.print()?;
+            Ok(matches!(message.tone, Tone::Warning | Tone::Error).then_some(message.text))
+        }
+        ReplyPart::Diagnostic(diagnostic) => {
+            diagnostics::print([&*diagnostic])?;
+            Ok(Some(diagnostic.to_string()))
+        }
+        ReplyPart::Notice(notice) => {
+            output::note(&notice)?;
+            Ok(notice.waits_for_trust().then(|| notice.to_string()))
+        }
     }
 }
 

@@ -572,6 +572,34 @@ fn hooks_are_managed_without_a_screen() {
     assert_eq!(sandbox.run(&["hooks", "list", "--json"]).json()[0]["state"], "armed");
 }
 
+/// What a sub-command says and what the session's command says are made of the same outcome.
+#[test]
+fn a_command_says_the_same_in_a_session_and_outside() {
+    for name in ["p", "off", "nobody"] {
+        let said = |run: &dyn Fn(&hookwright_testkit::Sandbox) -> hookwright_testkit::ProgramRun| {
+            let sandbox = sandbox();
+            let off = json!({"type": "command", "name": "off", "command": "true", "enabled": false});
+            sandbox.settings(&json!({
+                "hooks": {"BeforeTool": [{"hooks": [hook("p"), off]}]}, "hooksConfig": {"disabled": ["p"]}
+            }));
+            let run = run(&sandbox);
+            let text = format!("{}{}", run.stdout, run.stderr).replace(&*sandbox.project().to_string_lossy(), "");
+            // How commands are named differs, and that a session knows a change that lasts as long as it does.
+            let text = text.replace("`hookwright hooks list`", "/hooks list");
+            let text = text.replace("; a change made here lasts for this session at most", "");
+            (text.replace("note: ", ""), sandbox.read(".gemini/settings.json"))
+        };
+        let outside = said(&|sandbox| sandbox.run(&["hooks", "enable", name]));
+        let inside = said(&|sandbox| {
+            let replay = sandbox.replay(&hookwright_testkit::ReplayBuilder::new());
+            sandbox.run(&["--fake-responses", &replay, "-p", &format!("/hooks enable {name}")])
+        });
+        // A session also says what is new in the project.
+        assert!(outside.0.lines().all(|line| inside.0.lines().any(|other| other == line)), "{outside:?}\n{inside:?}");
+        assert_eq!(outside.1, inside.1, "{name}");
+    }
+}
+
 #[test]
 fn the_older_switch_of_all_hooks_is_a_known_setting() {
     let sandbox = sandbox();

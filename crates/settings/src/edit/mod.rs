@@ -11,6 +11,7 @@ mod remove;
 use std::path::{Path, PathBuf};
 
 use hookwright_hooks::{Diagnostic, EventKind};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub use change::edited_text;
@@ -60,7 +61,8 @@ impl EditError {
 }
 
 /// Whether names are enabled or disabled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Switch {
     /// Takes the names off the list of disabled ones.
     Enable,

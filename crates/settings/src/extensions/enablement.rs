@@ -49,7 +49,7 @@ fn overrides(rules: &Map<String, Value>, name: &str) -> Vec<String> {
 ///
 /// # Errors
 /// If the rules can't be read or written; they are unchanged then.
-pub fn switch_extension(paths: &ConfigPaths, name: &str, folder: &Path, switch: Switch) -> Result<bool, EditError> {
+pub fn set_extension_rule(paths: &ConfigPaths, name: &str, folder: &Path, switch: Switch) -> Result<bool, EditError> {
     change_rules(paths, |rules| {
         let base = slash_path(folder);
         let own = format!("{}{base}*", if switch == Switch::Disable { "!" } else { "" });

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use enablement::ENABLEMENT_FILE;
 use enablement::EnablementRules;
-pub use enablement::{forget_extension, switch_extension};
+pub use enablement::{forget_extension, set_extension_rule};
 use hooks::PLUGIN_ROOT;
 pub use manifest::ExtensionSetting;
 pub(crate) use manifest::MANIFEST_FILE;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hookwright_hooks::{Diagnostic, FingerprintField as Field, Hook, Registry, Source};
+use serde::Serialize;
 use similar::{Algorithm, ChangeTag};
 
 use super::fingerprint::{FINGERPRINT_VERSION, Fingerprint, Fingerprinter, ScriptDigest};
@@ -17,7 +18,8 @@ use crate::process_env::ProcessEnv;
 use crate::settings::HookReviewMode;
 
 /// Result of the review of a hook.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum HookFinding {
     /// The user has not seen the hook.
     New,

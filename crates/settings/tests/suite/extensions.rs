@@ -3,7 +3,7 @@
 use hookwright_hooks::{Action, HookState, Source};
 use hookwright_settings::edit::Switch;
 use hookwright_settings::trust::trust_hooks;
-use hookwright_settings::{ExtensionChoice, ExtensionOwner, LoadOptions, forget_extension, load, switch_extension};
+use hookwright_settings::{ExtensionChoice, ExtensionOwner, LoadOptions, forget_extension, load, set_extension_rule};
 use hookwright_testkit::fs;
 use serde_json::json;
 
@@ -350,21 +350,21 @@ fn switching_writes_rules_as_gemini_cli_does() {
     let paths = place.paths();
     let project = place.project();
     let active = || place.load().extensions[0].active;
-    switch_extension(&paths, "linter", &project, Switch::Disable).unwrap();
+    set_extension_rule(&paths, "linter", &project, Switch::Disable).unwrap();
     assert!(!active());
     let file = place.home().join(".gemini/extensions/extension-enablement.json");
     let rules: serde_json::Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(rules, json!({"linter": {"overrides": [format!("!{}/*", project.display())]}}));
-    switch_extension(&paths, "linter", std::path::Path::new("/"), Switch::Enable).unwrap();
+    set_extension_rule(&paths, "linter", std::path::Path::new("/"), Switch::Enable).unwrap();
     assert!(active());
     assert_eq!(fs::read_to_string(&file).unwrap().matches("/*").count(), 1);
-    switch_extension(&paths, "linter", std::path::Path::new("/"), Switch::Disable).unwrap();
-    switch_extension(&paths, "linter", &project, Switch::Enable).unwrap();
+    set_extension_rule(&paths, "linter", std::path::Path::new("/"), Switch::Disable).unwrap();
+    set_extension_rule(&paths, "linter", &project, Switch::Enable).unwrap();
     assert!(active());
     forget_extension(&paths, "linter").unwrap();
     assert_eq!(fs::read_to_string(&file).unwrap().trim(), "{}");
     std::fs::write(&file, "{").unwrap();
-    assert!(switch_extension(&paths, "linter", &project, Switch::Disable).is_err());
+    assert!(set_extension_rule(&paths, "linter", &project, Switch::Disable).is_err());
     assert_eq!(fs::read_to_string(&file).unwrap(), "{");
 }
 

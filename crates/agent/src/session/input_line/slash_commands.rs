@@ -1,10 +1,14 @@
 //! The table of slash commands: name, argument, description and constructor of each.
 
+use hookwright_settings::administration::{
+    ExtensionSwitchRequest, GuardLossConsent, HookSelection, HookSwitchRequest, SkillSwitchRequest, SwitchScope,
+};
+use hookwright_settings::edit::Switch;
+
 use super::{FrontEndAction, InputLine, group_usage};
 use crate::session::command::{
-    AgentsAction, BackgroundAction, ChatAction, Detail, DiffAction, DirectoryAction, DisableConsent, ExtensionScope,
-    ExtensionsAction, HooksAction, McpAction, MemoryAction, PermissionsAction, RestoreAction, SessionCommand,
-    SkillsAction,
+    AgentsAction, BackgroundAction, ChatAction, Detail, DiffAction, DirectoryAction, ExtensionsAction, HooksAction,
+    McpAction, MemoryAction, PermissionsAction, RestoreAction, SessionCommand, SkillsAction,
 };
 
 /// A slash command.
@@ -63,7 +67,6 @@ pub(crate) const HELP_GROUPS: &[(&str, &[&str])] = &[
 /// Every slash command, in the order in which help lists them.
 pub const SLASH_COMMANDS: &[SlashCommand] = {
     use SlashArgument::{None as Alone, Optional, Required};
-    const HOOK_ARGUMENT: SlashArgument = Required("NAME");
     const EXTENSION_ARGUMENT: SlashArgument = Required("NAME [--scope user|workspace]");
     &[
         slash_command("help", &["?"], Alone, "commands and keys", |_| InputLine::FrontEnd(FrontEndAction::Help)),
@@ -75,17 +78,24 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             |_| InputLine::FrontEnd(FrontEndAction::HooksPanel),
         ),
         slash_command("hooks list", &[], Alone, "every hook and its state", |_| hooks_command(HooksAction::List)),
-        slash_command("hooks enable", &[], HOOK_ARGUMENT, "switch a hook on", |name| {
-            hooks_command(HooksAction::Enable(name.to_owned()))
+        slash_command("hooks enable", &[], Required("NAME"), "switch a hook on", |name| {
+            hooks_command(HooksAction::Switch(HookSwitchRequest::enable(HookSelection::Named(name.to_owned()))))
         }),
-        slash_command("hooks disable", &[], HOOK_ARGUMENT, "switch a hook off", |name| {
-            hooks_command(HooksAction::Disable(name.to_owned()))
+        slash_command("hooks disable", &[], Required("NAME [--consent]"), "switch a hook off", |words| {
+            let (name, consent) = split_consent(words);
+            let hooks = HookSelection::Named(name.to_owned());
+            hooks_command(HooksAction::Switch(HookSwitchRequest::disable(hooks, consent)))
         }),
         slash_command("hooks enable-all", &[], Alone, "switch every hook on", |_| {
-            hooks_command(HooksAction::EnableAll)
+            hooks_command(HooksAction::Switch(HookSwitchRequest::enable(HookSelection::All)))
         }),
-        slash_command("hooks disable-all", &[], Alone, "switch every hook off", |_| {
-            hooks_command(HooksAction::DisableAll)
+        slash_command("hooks disable-all", &[], Optional("--consent"), "switch every hook off", |words| {
+            let consent = match words {
+                "" => GuardLossConsent::Missing,
+                "--consent" => GuardLossConsent::Given,
+                _ => return InputLine::InvalidUsage(group_usage("hooks")),
+            };
+            hooks_command(HooksAction::Switch(HookSwitchRequest::disable(HookSelection::All, consent)))
         }),
         slash_command(
             "hooks trust",
@@ -95,8 +105,8 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             |which| {
                 hooks_command(match which {
                     "" => HooksAction::ShowUntrusted,
-                    "--all" => HooksAction::TrustAll,
-                    name => HooksAction::Trust(name.to_owned()),
+                    "--all" => HooksAction::Trust(HookSelection::All),
+                    name => HooksAction::Trust(HookSelection::Named(name.to_owned())),
                 })
             },
         ),
@@ -197,10 +207,10 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             skills_command(SkillsAction::Reload)
         }),
         slash_command("skills enable", &[], Required("NAME"), "offer a skill again", |name| {
-            skills_command(SkillsAction::Enable(name.to_owned()))
+            switch_skill_command(name, Switch::Enable)
         }),
         slash_command("skills disable", &[], Required("NAME"), "stop offering a skill", |name| {
-            skills_command(SkillsAction::Disable(name.to_owned()))
+            switch_skill_command(name, Switch::Disable)
         }),
         slash_command(
             "extensions list",
@@ -210,7 +220,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = {
             |_| extensions_command(ExtensionsAction::List),
         ),
         slash_command("extensions enable", &[], EXTENSION_ARGUMENT, "switch an extension on", |words| {
-            parse_switch_extension(words, ExtensionsAction::Enable)
+            parse_switch_extension(words, Switch::Enable, GuardLossConsent::Missing)
         }),
         slash_command(
             "extensions disable",
@@ -350,26 +360,35 @@ fn skills_command(order: SkillsAction) -> InputLine {
     InputLine::Command(SessionCommand::Skills(order))
 }
 
+fn switch_skill_command(name: &str, switch: Switch) -> InputLine {
+    skills_command(SkillsAction::Switch(SkillSwitchRequest { name: name.to_owned(), switch, scope: None }))
+}
+
 fn extensions_command(order: ExtensionsAction) -> InputLine {
     InputLine::Command(SessionCommand::Extensions(order))
 }
 
-fn parse_disable_extension(words: &str) -> InputLine {
-    let (words, consent) = match words.trim().strip_suffix(" --consent") {
-        Some(words) => (words, DisableConsent::Given),
-        None => (words, DisableConsent::Missing),
-    };
-    parse_switch_extension(words, |name, extent| ExtensionsAction::Disable(name, extent, consent))
+/// Splits the user's consent to lose guards off the end of an argument.
+fn split_consent(words: &str) -> (&str, GuardLossConsent) {
+    match words.trim().strip_suffix(" --consent") {
+        Some(words) => (words.trim_end(), GuardLossConsent::Given),
+        None => (words, GuardLossConsent::Missing),
+    }
 }
 
-fn parse_switch_extension(words: &str, order: impl FnOnce(String, ExtensionScope) -> ExtensionsAction) -> InputLine {
+fn parse_disable_extension(words: &str) -> InputLine {
+    let (words, consent) = split_consent(words);
+    parse_switch_extension(words, Switch::Disable, consent)
+}
+
+fn parse_switch_extension(words: &str, switch: Switch, consent: GuardLossConsent) -> InputLine {
     let words: Vec<&str> = words.split([' ', '\t', '=']).filter(|word| !word.is_empty()).collect();
-    let (name, extent) = match words.as_slice() {
-        [name] | [name, "--scope", "user"] => (name, ExtensionScope::User),
-        [name, "--scope", "workspace"] => (name, ExtensionScope::Workspace),
+    let (name, scope) = match words.as_slice() {
+        [name] | [name, "--scope", "user"] => ((*name).to_owned(), SwitchScope::User),
+        [name, "--scope", "workspace"] => ((*name).to_owned(), SwitchScope::Workspace),
         _ => return InputLine::InvalidUsage(group_usage("extensions")),
     };
-    extensions_command(order((*name).to_owned(), extent))
+    extensions_command(ExtensionsAction::Switch(ExtensionSwitchRequest { name, scope, switch, consent }))
 }
 
 fn parse_update_extension(words: &str) -> InputLine {

@@ -17,8 +17,10 @@ use crate::commands::hooks::LoadedProject;
 use crate::commands::prompt;
 use crate::exit;
 use crate::output::{self, BOLD, DIM, PLAIN, TextTable};
+use crate::presentation::administration::restore_messages;
 use crate::presentation::humanize;
 use crate::presentation::restore_plan::restore_plan_lines;
+use crate::presentation::{CommandStyle, print_answer};
 
 /// Runs one of the `checkpoints` commands.
 pub(crate) fn run(args: &ProjectCommand<CheckpointsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
@@ -139,9 +141,9 @@ impl ProjectCheckpoints {
             checkpoint.restore_conversation()?;
         }
         let restored = self.store.restore(checkpoint.number, what, since, &self.roots(), here)?;
-        let left: Vec<Value> =
-            restored.skipped.iter().map(|(file, why)| json!({"path": file, "reason": why.to_string()})).collect();
         if args.json {
+            let left: Vec<Value> =
+                restored.skipped.iter().map(|(file, why)| json!({"path": file, "reason": why.to_string()})).collect();
             output::print_json(&json!({
                 "restored": restored.files,
                 "left": left,
@@ -149,16 +151,7 @@ impl ProjectCheckpoints {
                 "undo": restored.undo_checkpoint,
             }))?;
         } else {
-            let mut stdout = output::stdout();
-            restored.files.iter().try_for_each(|file| writeln!(stdout, "brought back {file}"))?;
-            if restored.conversation_restored {
-                writeln!(stdout, "the conversation goes on from before that prompt")?;
-            }
-            restored
-                .skipped
-                .iter()
-                .try_for_each(|(file, why)| output::warn(format!("{file} is left as it is: {why}")))?;
-            output::hint(format!("`hookwright checkpoints restore {}` undoes this", restored.undo_checkpoint))?;
+            print_answer(&restore_messages(&restored, what, CommandStyle::Shell))?;
         }
         Ok(if restored.skipped.is_empty() { exit::OK } else { exit::ERROR })
     }

@@ -9,15 +9,16 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use hookwright_hooks::Source;
-use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv, SettingsFileState, load};
+use hookwright_settings::{LoadedConfig, ProcessEnv, SettingsFileState};
 
-use crate::args::{ConfigCommand, ProjectArgs, ProjectCommand, ScopeArg};
+use crate::args::{ConfigCommand, ProjectCommand, ScopeArg};
+use crate::commands::hooks::LoadedProject;
 use crate::exit;
 use crate::output::{self, BOLD, DIM, paint};
 
 /// Runs one of the `config` commands.
 pub(crate) fn run(args: &ProjectCommand<ConfigCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
-    let loaded = load_project(&args.place, world)?;
+    let loaded = LoadedProject::open(&args.place, world)?.config.loaded;
     match &args.command {
         ConfigCommand::Get { key, all, json } => get::run(&loaded, key.as_deref(), *all, *json),
         ConfigCommand::Set { key, value, scope } => set::set(&loaded, *scope, key, value),
@@ -25,11 +26,6 @@ pub(crate) fn run(args: &ProjectCommand<ConfigCommand>, world: &ProcessEnv) -> a
         ConfigCommand::Edit { scope } => edit::run(&loaded, *scope, world),
         ConfigCommand::Path { scope } => print_paths(&loaded, *scope),
     }
-}
-
-fn load_project(place: &ProjectArgs, world: &ProcessEnv) -> anyhow::Result<LoadedConfig> {
-    let project = place.directory(world)?;
-    Ok(load(world, &LoadOptions { project, trust: place.trust_override(), ..LoadOptions::default() }))
 }
 
 /// Returns the settings file of a scope, and its source.

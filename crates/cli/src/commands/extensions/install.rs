@@ -177,7 +177,7 @@ pub(super) fn uninstall(
     for name in &names {
         let known = find_extension(name, &toolbox.loaded);
         if let Some(extension) = known.filter(|one| one.owner == ExtensionOwner::User)
-            && !guard_removal::confirm_guard_loss(toolbox, world, extension, consent, "uninstall")?
+            && !guard_removal::confirm_guard_loss(toolbox, world, extension, consent)?
         {
             code = exit::ERROR;
             continue;

@@ -2,7 +2,7 @@
 //! commands print it and ask for consent.
 
 mod config;
-mod guard_removal;
+pub(crate) mod guard_removal;
 pub(crate) mod install;
 mod list;
 mod new;
@@ -13,11 +13,16 @@ mod validate;
 
 use hookwright_agent::session::proxy_from_env;
 use hookwright_extensions::Fetcher;
+use hookwright_settings::administration::{ExtensionSwitchRequest, GuardLossConsent, UnknownName};
+use hookwright_settings::edit::Switch;
 use hookwright_settings::{Extension, ProcessEnv};
+use install::ConsentSource;
 
-use crate::args::{ExtensionsCommand, ProjectCommand};
+use crate::args::{ExtensionsCommand, ProjectCommand, ScopeArg};
 use crate::commands::hooks::LoadedProject;
 use crate::output;
+use crate::presentation::CommandStyle;
+use crate::presentation::administration::unknown_name_text;
 
 /// Runs one of the `extensions` commands.
 pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
@@ -31,9 +36,11 @@ pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -
         }
         ExtensionsCommand::Update { name, all, consent } => update::run(&open()?, world, name.as_deref(), all, consent),
         ExtensionsCommand::List { json } => list::run(&open()?, json),
-        ExtensionsCommand::Enable { name, scope } => switch::enable(&open()?, &name, scope),
+        ExtensionsCommand::Enable { name, scope } => {
+            switch::run(&open()?, switch_request(name, scope, Switch::Enable), ConsentSource::Prompt)
+        }
         ExtensionsCommand::Disable { name, scope, consent } => {
-            switch::disable(&open()?, world, &name, scope, consent.into())
+            switch::run(&open()?, switch_request(name, scope, Switch::Disable), consent.into())
         }
         ExtensionsCommand::New { path, template } => new::run(&open()?, world, &path, template),
         ExtensionsCommand::Validate { path, json } => validate::run(&open()?, world, &path, json),
@@ -45,10 +52,15 @@ pub(crate) fn run(args: ProjectCommand<ExtensionsCommand>, world: &ProcessEnv) -
 
 /// Returns the extension of that name, or else one whose name differs only in case.
 fn find_extension<'t>(toolbox: &'t LoadedProject, name: &str) -> anyhow::Result<&'t Extension> {
-    let all = &toolbox.loaded.extensions;
-    let found =
-        all.iter().find(|one| one.name == name).or_else(|| all.iter().find(|one| one.name.eq_ignore_ascii_case(name)));
-    found.ok_or_else(|| hookwright_extensions::ExtensionError::unknown(name, &toolbox.loaded).into())
+    let unknown = || {
+        let unknown = UnknownName::extension(name, &toolbox.loaded);
+        anyhow::anyhow!(unknown_name_text(&unknown, CommandStyle::Shell))
+    };
+    toolbox.loaded.extension(name).ok_or_else(unknown)
+}
+
+fn switch_request(name: String, scope: ScopeArg, switch: Switch) -> ExtensionSwitchRequest {
+    ExtensionSwitchRequest { name, scope: scope.into(), switch, consent: GuardLossConsent::Missing }
 }
 
 /// Runs `work` with a fetcher that uses the environment's git and proxy, and prints progress on stderr.

@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use hookwright_extensions::{ExtensionDiff, ExtensionSummary, ReviewedContent};
 
 use crate::output::{self, BAD, BOLD, DIM, GOOD, NOTE, PLAIN, WARN, paint};
+use crate::presentation::administration::{difference_lines, downgrade_message};
 
-/// The limit of shown lines of a script, and of other changed files.
+/// The limit of shown lines of a script.
 const MAX_SCRIPT_LINES: usize = 60;
 
 /// Prints everything that an extension brings, scripts included.
@@ -53,31 +54,16 @@ fn print_script(stdout: &mut impl Write, text: &str) -> io::Result<()> {
 /// Prints what an update changes.
 pub(super) fn print_difference(name: &str, difference: &ExtensionDiff) -> io::Result<()> {
     let mut stdout = output::stdout();
-    let (old, new) = &difference.versions;
-    writeln!(stdout, "{} {} → {}", paint(BOLD, name), output::one_line(old), output::one_line(new))?;
-    let files = difference.reviewed_diffs.iter().map(|(_, text)| text.as_str());
-    for text in [difference.summary_diff.as_str()].into_iter().chain(files) {
-        for line in text.lines() {
-            let style = match line.chars().next() {
-                Some('+') => GOOD,
-                Some('-') => BAD,
-                Some('@') => NOTE,
-                _ => PLAIN,
-            };
-            writeln!(stdout, "{}", paint(style, output::one_line(line)))?;
-        }
-    }
-    for line in difference.other_changes.iter().take(MAX_SCRIPT_LINES) {
-        writeln!(stdout, "{}", output::one_line(line))?;
-    }
-    match difference.other_changes.len().saturating_sub(MAX_SCRIPT_LINES) {
-        0 => {}
-        1 => writeln!(stdout, "… and another file")?,
-        more => writeln!(stdout, "… and {more} more files")?,
+    for (at, line) in difference_lines(name, difference).iter().enumerate() {
+        let style = match line.chars().next() {
+            _ if at == 0 => BOLD,
+            Some('+') => GOOD,
+            Some('-') => BAD,
+            Some('@') => NOTE,
+            _ => PLAIN,
+        };
+        writeln!(stdout, "{}", paint(style, line))?;
     }
     drop(stdout);
-    if difference.is_downgrade {
-        output::warn(format!("version {new} is lower than {old}, which is installed"))?;
-    }
-    Ok(())
+    downgrade_message(difference).map_or(Ok(()), |warning| warning.print())
 }

@@ -2,13 +2,18 @@
 //! runs or decides needs the user's consent.
 
 use anyhow::bail;
-use hookwright_extensions::{ConsentRequirement, InstallConsent, PreparedExtension, UpdateStatus, check_for_update};
-use hookwright_settings::{Extension, ExtensionOwner, OriginKind, ProcessEnv};
+use hookwright_extensions::{
+    ConsentRequirement, ExtensionUpdateReport, InstallConsent, PreparedExtension, UpdateStatus, check_for_update,
+    updatable_extensions,
+};
+use hookwright_settings::{Extension, ProcessEnv};
 
 use super::install::{ConsentSource, ask_missing_values, obtain_consent, report_refusal};
 use super::{find_extension, preview, with_fetcher};
 use crate::commands::hooks::LoadedProject;
-use crate::{exit, output, output::diagnostics};
+use crate::presentation::administration::extension_update_messages;
+use crate::presentation::{CommandStyle, print_messages};
+use crate::{exit, output::diagnostics};
 
 pub(super) fn run(
     toolbox: &LoadedProject,
@@ -17,16 +22,13 @@ pub(super) fn run(
     all: bool,
     consent: bool,
 ) -> anyhow::Result<u8> {
-    let is_from_elsewhere = |one: &&Extension| {
-        one.owner == ExtensionOwner::User && one.origin.as_ref().is_some_and(|origin| origin.kind != OriginKind::Link)
-    };
     let wanted: Vec<&Extension> = match name {
         Some(name) => vec![find_extension(toolbox, name)?],
-        None if all => toolbox.loaded.extensions.iter().filter(is_from_elsewhere).collect(),
+        None if all => updatable_extensions(&toolbox.loaded),
         None => bail!("name the extension to update, or add --all"),
     };
     if wanted.is_empty() {
-        output::note("no installed extension can be updated")?;
+        print_report(&ExtensionUpdateReport::NoneUpdatable)?;
     }
     let mut code = exit::OK;
     for extension in wanted {
@@ -43,17 +45,14 @@ fn update_one(
     extension: &Extension,
     consent: ConsentSource,
 ) -> anyhow::Result<u8> {
-    let name = &extension.name;
-    if let Some(place) = &extension.moved_to {
-        output::note(format!("`{name}` says that it has moved to {}", output::one_line(place)))?;
-        output::hint("uninstall it and install it from there, if you trust that place")?;
+    let Extension { name, version, path: folder, moved_to, .. } = extension.clone();
+    if let Some(to) = moved_to {
+        print_report(&ExtensionUpdateReport::Moved { name: name.clone(), to })?;
     }
     let found = with_fetcher(world, async |fetcher| check_for_update(extension, fetcher, &toolbox.loaded).await)??;
     match found {
-        UpdateStatus::Current => output::note(format!("`{name}` {} is the newest", extension.version))?,
-        UpdateStatus::Linked => {
-            output::note(format!("`{name}` is linked: {} is used as it is", extension.path.display()))?
-        }
+        UpdateStatus::Current => print_report(&ExtensionUpdateReport::Current { name, version })?,
+        UpdateStatus::Linked => print_report(&ExtensionUpdateReport::Linked { name, folder })?,
         UpdateStatus::Ready(prepared) => return install_update(toolbox, world, *prepared, consent),
     }
     Ok(exit::OK)
@@ -85,6 +84,10 @@ fn install_update(
     };
     let values = ask_missing_values(&prepared.settings, &prepared.known_values())?;
     prepared.commit(&values, agreed, world, &toolbox.loaded)?;
-    output::note(format!("`{name}` is at {version} now"))?;
+    print_report(&ExtensionUpdateReport::Updated { name, version })?;
     Ok(exit::OK)
+}
+
+fn print_report(report: &ExtensionUpdateReport) -> std::io::Result<()> {
+    print_messages(&extension_update_messages(report, CommandStyle::Shell))
 }

@@ -20,19 +20,23 @@ mod trust;
 mod validate;
 pub(crate) mod why;
 
+use std::ops::Deref;
 use std::path::PathBuf;
 
 use crate::commands::run::launcher;
 use anyhow::Context;
 use hookwright_agent::UntrustedChanges;
 use hookwright_agent::session::{HookListEntry, hook_entries, unarmed_in};
-use hookwright_hooks::{Hook, HookEngine, Session, Source, UnarmedGuard, did_you_mean};
-use hookwright_settings::{LoadOptions, LoadedConfig, Notice, ProcessEnv, TrustOverride, load};
+use hookwright_hooks::{Hook, HookEngine, Session, Source, UnarmedGuard};
+use hookwright_settings::administration::{HookSelection, NamedItem, StoredConfig, UnknownName};
+use hookwright_settings::{LoadOptions, Notice, ProcessEnv, TrustOverride};
 use serde_json::{Value, json};
 use shadow::HookMode;
 
 use crate::args::{HooksCommand, ProjectArgs, ProjectCommand};
 use crate::output;
+use crate::presentation::CommandStyle;
+use crate::presentation::administration::unknown_name_text;
 
 /// Runs one of the `hooks` commands.
 pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyhow::Result<u8> {
@@ -46,17 +50,19 @@ pub(crate) fn run(args: ProjectCommand<HooksCommand>, world: ProcessEnv) -> anyh
         HooksCommand::Schema { event, input, output } => schema::run(event, input, output),
         HooksCommand::Fire(fire) => fire::run(&open()?, &fire),
         HooksCommand::Test(args) => test::run(&place, &world, &args),
-        HooksCommand::Enable { name } => switch::enable(&open()?, Some(&name), open),
-        HooksCommand::Disable { name } => switch::disable(&open()?, Some(&name)),
-        HooksCommand::Shadow { target, off } => {
-            shadow::run(&open()?, &target, if off { HookMode::Active } else { HookMode::Shadow }, open)
+        HooksCommand::Enable { name } => switch::enable(&open()?, HookSelection::Named(name)),
+        HooksCommand::Disable { name, consent } => {
+            switch::disable(&open()?, HookSelection::Named(name), consent.into())
         }
-        HooksCommand::Arm { target } => shadow::run(&open()?, &target, HookMode::Active, open),
+        HooksCommand::Shadow { target, off } => {
+            shadow::run(&open()?, &target, if off { HookMode::Active } else { HookMode::Shadow })
+        }
+        HooksCommand::Arm { target } => shadow::run(&open()?, &target, HookMode::Active),
         HooksCommand::Why { line, denied, json } => why::run(&place, &world, &line, denied.is_some(), json),
         HooksCommand::Replay(args) => replay::run(&place, &world, &args),
-        HooksCommand::EnableAll => switch::enable(&open()?, None, open),
-        HooksCommand::DisableAll => switch::disable(&open()?, None),
-        HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name.as_deref(), all, folder),
+        HooksCommand::EnableAll => switch::enable(&open()?, HookSelection::All),
+        HooksCommand::DisableAll { consent } => switch::disable(&open()?, HookSelection::All, consent.into()),
+        HooksCommand::Trust { name, all, folder } => trust::run(&open()?, name, all, folder),
         HooksCommand::Migrate(migrate) => migrate::run(&place, &world, &migrate),
         HooksCommand::New(new) => new::run(&place, &world, new),
         HooksCommand::Add(add) => match &add.pack {
@@ -117,16 +123,31 @@ impl HookTrustedFiles {
 }
 
 /// A project with its configuration loaded.
+#[derive(Clone)]
 pub(crate) struct LoadedProject {
-    pub(crate) loaded: LoadedConfig,
+    /// The configuration, for actions that change it.
+    pub(crate) config: StoredConfig,
+}
+
+impl Deref for LoadedProject {
+    type Target = StoredConfig;
+
+    fn deref(&self) -> &StoredConfig {
+        &self.config
+    }
 }
 
 impl LoadedProject {
     pub(crate) fn open(place: &ProjectArgs, world: &ProcessEnv) -> anyhow::Result<LoadedProject> {
         let project = place.directory(world)?;
-        let loaded = load(world, &LoadOptions { project, trust: place.trust_override(), ..LoadOptions::default() });
-        crate::log::add_secrets(&loaded);
-        Ok(LoadedProject { loaded })
+        let options = LoadOptions { project, trust: place.trust_override(), ..LoadOptions::default() };
+        Ok(LoadedProject::load(options, world))
+    }
+
+    pub(crate) fn load(options: LoadOptions, world: &ProcessEnv) -> LoadedProject {
+        let config = StoredConfig::load(world, options);
+        crate::log::add_secrets(&config.loaded);
+        LoadedProject { config }
     }
 
     /// Builds an engine for this project, as a session would have it.
@@ -152,9 +173,8 @@ impl LoadedProject {
     /// Builds the error for an unknown hook name, with a suggestion.
     pub(crate) fn unknown_hook_error(&self, name: &str) -> anyhow::Error {
         let entries = self.entries();
-        let known = entries.iter().map(|entry| entry.hook.id());
-        let help = did_you_mean(name, known, "`hookwright hooks list` shows them all");
-        anyhow::anyhow!("no hook is called `{}`; {help}", output::one_line(name))
+        let unknown = UnknownName::new(NamedItem::Hook, name, entries.iter().map(|entry| entry.hook.id()));
+        anyhow::anyhow!(unknown_name_text(&unknown, CommandStyle::Shell))
     }
 
     /// Returns the guards that would not be armed in a session here.

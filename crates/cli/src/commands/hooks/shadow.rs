@@ -22,12 +22,7 @@ pub(super) enum HookMode {
     Shadow,
 }
 
-pub(super) fn run(
-    toolbox: &LoadedProject,
-    target: &HookTargetArgs,
-    mode: HookMode,
-    reopen: impl Fn() -> anyhow::Result<LoadedProject>,
-) -> anyhow::Result<u8> {
+pub(super) fn run(toolbox: &LoadedProject, target: &HookTargetArgs, mode: HookMode) -> anyhow::Result<u8> {
     let name = &target.name;
     let DeclaringFile { file, source, hooks } = find_declaration(toolbox, name, target.scope)?;
     if mode == HookMode::Shadow
@@ -58,7 +53,7 @@ pub(super) fn run(
     };
     let already = if changed { "is now" } else { "was already" };
     output::note(format!("hook `{name}` {already} {state} ({}, {source} settings)", file.display()))?;
-    let now = reopen()?;
+    let now = LoadedProject { config: toolbox.reloaded() };
     let mut entries = now.entries().into_iter().filter(|entry| entry.hook.id() == name && entry.hook.source == source);
     if let Some(entry) = entries.find(|entry| !matches!(entry.state, ArmedState::Armed | ArmedState::Shadow)) {
         output::warn(format!("hook `{name}` does not run: it is {}", entry.describe()))?;

@@ -33,21 +33,21 @@ pub(crate) fn run(args: &ProjectCommand<JournalCommand>, world: &ProcessEnv) -> 
         JournalCommand::Query { terms, output } => print_selection(&reader, &parse_query(terms)?, output),
         JournalCommand::Show { line, json } => show::run(&reader, *line, *json),
         JournalCommand::Stats { terms, shadow, json } => {
-            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            let loaded = LoadedProject::open(&args.place, world)?.config.loaded;
             stats::run(&reader, &parse_query(terms)?, &loaded, *shadow, *json)
         }
         JournalCommand::Verify { seal, key, json } => verify::run(&reader, seal.as_deref(), key.as_deref(), *json),
         JournalCommand::Seal { key } => verify::seal(&reader, key.as_deref()),
         JournalCommand::Export { terms, csv, otlp } => {
-            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            let loaded = LoadedProject::open(&args.place, world)?.config.loaded;
             export::run(&reader, &parse_query(terms)?, *csv, otlp.as_deref(), &loaded)
         }
         JournalCommand::Page(page) => {
-            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            let loaded = LoadedProject::open(&args.place, world)?.config.loaded;
             page_command::run(page, &reader, &loaded, world)
         }
         JournalCommand::Forget(selection) => {
-            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            let loaded = LoadedProject::open(&args.place, world)?.config.loaded;
             forget_content(&reader, selection, JournalOptions::from_settings(&loaded.settings.journal))
         }
     }

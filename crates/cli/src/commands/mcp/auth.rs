@@ -2,14 +2,17 @@
 //! would end together with this program.
 
 use hookwright_agent::session::proxy_from_env;
-use hookwright_settings::LoadedConfig;
-use hookwright_settings::mcp::forget_credentials;
+use hookwright_settings::administration::{ActionError, McpAccountReport, sign_out};
 use hookwright_tools::mcp::{SignInOptions, sign_in};
 
-use super::{redaction, test};
-use crate::{exit, output, runtime};
+use super::test;
+use crate::commands::hooks::LoadedProject;
+use crate::presentation::administration::mcp_account_messages;
+use crate::presentation::{CommandStyle, print_messages};
+use crate::{exit, runtime};
 
-pub(crate) fn run_sign_in(loaded: &LoadedConfig, name: &str) -> anyhow::Result<u8> {
+pub(crate) fn run_sign_in(project: &LoadedProject, name: &str) -> anyhow::Result<u8> {
+    let loaded = &project.loaded;
     let server = test::find_server(loaded, name)?;
     let proxy = proxy_from_env(&loaded.process_env);
     let with = SignInOptions {
@@ -17,33 +20,30 @@ pub(crate) fn run_sign_in(loaded: &LoadedConfig, name: &str) -> anyhow::Result<u
         proxy: proxy.as_ref(),
         timeout: SignInOptions::DEFAULT_TIMEOUT,
     };
+    let name = server.name.clone();
     let send = |page: &str, host: &str| {
+        let (host, page) = (host.to_owned(), page.to_owned());
         // With stderr closed, the user does not see the address.
-        let _ = output::note(format!(
-            "sign in to `{}` at {}, in a browser on this machine:",
-            redaction::visible_name(name),
-            output::one_line(host)
-        ));
-        let _ = output::stderr_line(&output::one_line(page));
+        let _ = print_report(&McpAccountReport::SignInPage { name: name.clone(), host, page });
     };
-    let runtime = runtime::start(2)?;
-    if let Err(error) = runtime.block_on(sign_in(&server, &with, send)) {
-        let hint = error.hint();
-        output::error(format!("not signed in to `{}`: {error}", redaction::visible_name(name)))?;
-        hint.map_or(Ok(()), output::hint)?;
-        return Ok(exit::ERROR);
+    match runtime::start(2)?.block_on(sign_in(&server, &with, send)) {
+        Ok(()) => print_report(&McpAccountReport::SignedIn { name }),
+        Err(error) => {
+            let error = ActionError::new(&error, error.hint().map(str::to_owned));
+            print_report(&McpAccountReport::NotSignedIn { name, error })
+        }
     }
-    output::note(format!("signed in to `{}`", redaction::visible_name(name)))?;
-    Ok(exit::OK)
 }
 
-pub(crate) fn run_sign_out(loaded: &LoadedConfig, name: &str) -> anyhow::Result<u8> {
-    match forget_credentials(&loaded.paths.mcp_tokens, name)? {
-        true => output::note(format!(
-            "forgot the token for `{}`; the server may still accept it until it expires",
-            redaction::visible_name(name)
-        ))?,
-        false => anyhow::bail!("there is no token for `{}`", redaction::visible_name(name)),
-    }
-    Ok(exit::OK)
+pub(crate) fn run_sign_out(project: &LoadedProject, name: &str) -> anyhow::Result<u8> {
+    print_report(&sign_out(&project.config, name)?)
+}
+
+/// Prints a report, and returns the exit code for it.
+fn print_report(report: &McpAccountReport) -> anyhow::Result<u8> {
+    print_messages(&mcp_account_messages(report, CommandStyle::Shell))?;
+    Ok(match report {
+        McpAccountReport::SignedIn { .. } | McpAccountReport::SignedOut { .. } => exit::OK,
+        _ => exit::ERROR,
+    })
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use hookwright_settings::edit::Switch;
-use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv, TrustOverride, load};
+use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv};
 
 use crate::args::{McpArgs, McpCommand, McpScopeArg};
 use crate::commands::hooks::LoadedProject;
@@ -25,8 +25,8 @@ const TRUST_FOLDER_HINT: &str = "trust the folder with `hookwright hooks trust -
 /// Runs one of the `mcp` commands.
 pub(crate) fn run(args: &McpArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
     match &args.command {
-        McpCommand::Add(server) => add::run(&load_project(world)?, server, world),
-        McpCommand::Remove { name, scope } => remove::run(&load_project(world)?, name, *scope),
+        McpCommand::Add(server) => add::run(&load_project(world)?.loaded, server, world),
+        McpCommand::Remove { name, scope } => remove::run(&load_project(world)?.loaded, name, *scope),
         McpCommand::List { no_connect, json, place } => {
             let asking = if *no_connect { list::ProbeMode::Skip } else { list::ProbeMode::All };
             list::run(&LoadedProject::open(place, world)?.loaded, asking, *json)
@@ -34,17 +34,15 @@ pub(crate) fn run(args: &McpArgs, world: &ProcessEnv) -> anyhow::Result<u8> {
         McpCommand::Test { name, json, place } => test::run(&LoadedProject::open(place, world)?.loaded, name, *json),
         McpCommand::Auth { name } => auth::run_sign_in(&load_project(world)?, name),
         McpCommand::Logout { name } => auth::run_sign_out(&load_project(world)?, name),
-        McpCommand::Enable { name } => switch::run(&load_project(world)?, name, Switch::Enable),
-        McpCommand::Disable { name } => switch::run(&load_project(world)?, name, Switch::Disable),
+        McpCommand::Enable { name } => switch::run(&load_project(world)?.loaded, name, Switch::Enable),
+        McpCommand::Disable { name } => switch::run(&load_project(world)?.loaded, name, Switch::Disable),
     }
 }
 
 /// Loads the configuration of the project in the working directory.
-fn load_project(world: &ProcessEnv) -> anyhow::Result<LoadedConfig> {
+fn load_project(world: &ProcessEnv) -> anyhow::Result<LoadedProject> {
     let project = world.cwd.canonicalize().context("the working directory is gone")?;
-    let loaded = load(world, &LoadOptions { project, trust: TrustOverride::None, ..LoadOptions::default() });
-    crate::log::add_secrets(&loaded);
-    Ok(loaded)
+    Ok(LoadedProject::load(LoadOptions { project, ..LoadOptions::default() }, world))
 }
 
 /// Returns the settings file of a scope. In the home directory the project's file would be the user's,

@@ -7,6 +7,7 @@ use hookwright_settings::{LoadedConfig, McpServer, McpTransport, Secrets, is_sec
 use serde_json::{Value, json};
 
 use crate::output;
+pub(crate) use crate::presentation::administration::visible_name;
 
 /// The secrets that are masked in all output about servers.
 pub(crate) struct SecretMask(Secrets);
@@ -95,9 +96,4 @@ fn transport_pairs(transport: &McpTransport) -> &[(String, String)] {
 
 fn transport_names(transport: &McpTransport) -> Vec<String> {
     transport_pairs(transport).iter().map(|(name, _)| name.clone()).collect()
-}
-
-/// Formats a name, with invisible characters escaped.
-pub(crate) fn visible_name(name: &str) -> String {
-    output::truncate_columns(&output::escape_invisible(name), 60)
 }

@@ -1,10 +1,12 @@
 //! `mcp enable` and `mcp disable`: for every project, in the file that Gemini CLI uses too.
 
-use hookwright_hooks::nearest_name;
+use hookwright_settings::administration::unknown_server;
 use hookwright_settings::edit::Switch;
 use hookwright_settings::{LoadedConfig, switch_server};
 
 use super::redaction;
+use crate::presentation::CommandStyle;
+use crate::presentation::administration::unknown_name_text;
 use crate::{exit, output};
 
 pub(crate) fn run(loaded: &LoadedConfig, name: &str, switch: Switch) -> anyhow::Result<u8> {
@@ -30,13 +32,6 @@ pub(crate) fn run(loaded: &LoadedConfig, name: &str, switch: Switch) -> anyhow::
 }
 
 /// Builds the error for an unknown server name, with a suggestion.
-pub(super) fn unknown_server_error(loaded: &LoadedConfig, name: &str) -> anyhow::Error {
-    let all = loaded.mcp_servers();
-    let known = all.servers.iter().map(|one| one.name.as_str()).chain(all.skipped.iter().map(|one| one.name.as_str()));
-    let near = nearest_name(name, known).map(redaction::visible_name);
-    let help = near.map_or_else(
-        || "`hookwright mcp list --no-connect` shows them all".to_owned(),
-        |near| format!("did you mean `{near}`?"),
-    );
-    anyhow::anyhow!("no MCP server is called `{}`; {help}", redaction::visible_name(name))
+fn unknown_server_error(loaded: &LoadedConfig, name: &str) -> anyhow::Error {
+    anyhow::anyhow!(unknown_name_text(&unknown_server(loaded, name), CommandStyle::Shell))
 }

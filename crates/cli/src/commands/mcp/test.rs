@@ -2,14 +2,16 @@
 
 use std::io::Write;
 
-use anyhow::bail;
-use hookwright_settings::{LoadedConfig, McpServer, ServerSkipReason};
+use hookwright_settings::administration::{McpAccountReport, usable_server};
+use hookwright_settings::{LoadedConfig, McpServer};
 use hookwright_tools::mcp::{McpError, McpProbe, session_names};
 use serde_json::{Value, json};
 
+use super::probe;
 use super::redaction::{self, SecretMask};
-use super::{TRUST_FOLDER_HINT, probe};
 use crate::output::{self, BAD, BOLD, GOOD, paint};
+use crate::presentation::administration::mcp_account_messages;
+use crate::presentation::{CommandStyle, as_error};
 use crate::{exit, output::diagnostics};
 
 pub(crate) fn run(loaded: &LoadedConfig, name: &str, as_json: bool) -> anyhow::Result<u8> {
@@ -56,18 +58,8 @@ pub(crate) fn run(loaded: &LoadedConfig, name: &str, as_json: bool) -> anyhow::R
 
 /// Returns the server of that name, if it is in effect here.
 pub(crate) fn find_server(loaded: &LoadedConfig, name: &str) -> anyhow::Result<McpServer> {
-    let all = loaded.mcp_servers();
-    let name_shown = redaction::visible_name(name);
-    match all.find(name) {
-        Ok(server) => Ok(server.clone()),
-        Err(Some(left_out)) => {
-            if left_out.reason == ServerSkipReason::Untrusted {
-                output::hint(TRUST_FOLDER_HINT)?;
-            }
-            bail!("MCP server `{name_shown}` is not used here: {}", output::one_line(&left_out.reason.to_string()))
-        }
-        Err(None) => Err(super::switch::unknown_server_error(loaded, name)),
-    }
+    let refused = |refusal| as_error(mcp_account_messages(&McpAccountReport::Refused(refusal), CommandStyle::Shell));
+    Ok(usable_server(loaded, name).map_err(refused)?)
 }
 
 /// Returns the names under which hooks see the tools, in the order of the tools.

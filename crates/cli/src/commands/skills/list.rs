@@ -1,12 +1,12 @@
 //! `skills list`: prints every skill in a table.
 
-use hookwright_agent::session::skill_state;
 use hookwright_settings::Notice;
 use hookwright_settings::skills::{Skill, SkillState, discover};
 use serde_json::{Value, json};
 
 use crate::commands::hooks::LoadedProject;
 use crate::output::{self, BOLD, DIM, GOOD, PLAIN, TextTable};
+use crate::presentation::administration::skill_state_text;
 use crate::{exit, output::diagnostics};
 
 pub(super) fn run(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> {
@@ -30,7 +30,7 @@ pub(super) fn run(toolbox: &LoadedProject, as_json: bool) -> anyhow::Result<u8> 
         table.add_row(vec![
             (BOLD, skill.name.clone()),
             (PLAIN, skill.source.to_string()),
-            (style, skill_state(skill)),
+            (style, skill_state_text(&skill.name, &skill.state)),
             (PLAIN, output::truncate_columns(&skill.description, 72)),
         ]);
     }
@@ -43,6 +43,6 @@ pub(super) fn skill_json(skill: &Skill) -> Value {
     json!({
         "name": skill.name, "description": skill.description, "source": skill.source.to_string(),
         "file": skill.file, "enabled": skill.state == SkillState::Offered,
-        "state": skill_state(skill),
+        "state": skill_state_text(&skill.name, &skill.state),
     })
 }

@@ -3,16 +3,20 @@
 mod install;
 mod link;
 mod list;
-mod switch;
 mod uninstall;
 mod validate;
 
 use std::path::PathBuf;
 
+use hookwright_settings::administration::{SkillSwitchOutcome, SkillSwitchRequest, switch_skill};
+use hookwright_settings::edit::Switch;
 use hookwright_settings::{LoadedConfig, ProcessEnv};
 
 use crate::args::{ProjectCommand, ScopeArg, SkillsCommand};
 use crate::commands::hooks::LoadedProject;
+use crate::exit;
+use crate::presentation::administration::skill_switch_messages;
+use crate::presentation::{CommandStyle, print_messages};
 
 /// Runs one of the `skills` commands.
 pub(crate) fn run(args: ProjectCommand<SkillsCommand>, world: &ProcessEnv) -> anyhow::Result<u8> {
@@ -24,9 +28,20 @@ pub(crate) fn run(args: ProjectCommand<SkillsCommand>, world: &ProcessEnv) -> an
         SkillsCommand::Install(install) => install::run(&open()?, world, &install),
         SkillsCommand::Link { path, consent } => link::run(&open()?, world, &path, consent),
         SkillsCommand::Uninstall { name, scope } => uninstall::run(&open()?, &name, scope),
-        SkillsCommand::Enable { name } => switch::enable(&open()?, &name),
-        SkillsCommand::Disable { name, scope } => switch::disable(&open()?, &name, scope),
+        SkillsCommand::Enable { name } => {
+            switch(&open()?, &SkillSwitchRequest { name, switch: Switch::Enable, scope: None })
+        }
+        SkillsCommand::Disable { name, scope } => {
+            let scope = scope.map(Into::into);
+            switch(&open()?, &SkillSwitchRequest { name, switch: Switch::Disable, scope })
+        }
     }
+}
+
+fn switch(toolbox: &LoadedProject, request: &SkillSwitchRequest) -> anyhow::Result<u8> {
+    let outcome = switch_skill(&toolbox.config, request)?;
+    print_messages(&skill_switch_messages(&outcome, CommandStyle::Shell))?;
+    Ok(if matches!(outcome, SkillSwitchOutcome::Switched { .. }) { exit::OK } else { exit::ERROR })
 }
 
 /// Returns the folder that skills are installed in.

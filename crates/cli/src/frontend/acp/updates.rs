@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
     SessionUpdate, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind as WireToolKind,
 };
-use hookwright_agent::session::{Reply, Tone};
+use hookwright_agent::session::Tone;
 use hookwright_agent::{
     AgentEvent, AgentNotice, HookEvent, ModelEvent, SessionEvent, ToolEnd, ToolEvent, ToolStart, TurnEvent,
 };
@@ -17,8 +17,9 @@ use hookwright_tools::{TodoStatus, ToolDisplay, ToolKind};
 use serde_json::{Map, Value};
 
 use super::questions::{diff_content, text_content};
-use crate::presentation::reply_text;
+use crate::presentation::reply_text::stdout_text;
 use crate::presentation::resumed_history::{ResumedCall, ResumedItem};
+use crate::presentation::{Message, ReplyPart, reply_parts};
 
 /// The shortest time between two updates of a running call's output.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(250);
@@ -76,7 +77,9 @@ impl UpdateTranslator {
             AgentEvent::Session(SessionEvent::Compressed { before, after, .. }) => {
                 self.notice(NoticeSeverity::Info, &format!("history compressed: {before} → {after} tokens"), "")
             }
-            AgentEvent::Session(SessionEvent::Reply(reply)) => self.reply(reply),
+            AgentEvent::Session(SessionEvent::Reply(reply)) => {
+                reply_parts(reply).into_iter().flat_map(|part| self.reply(part)).collect()
+            }
             // A sub-agent's calls are shown; what it says is in the result of the call that runs it.
             AgentEvent::SubAgent { event, .. } => match &**event {
                 AgentEvent::Model(ModelEvent::Text(_) | ModelEvent::Thought(_)) | AgentEvent::SubAgent { .. } => {
@@ -99,19 +102,22 @@ impl UpdateTranslator {
         vec![SessionUpdate::AgentMessageChunk(chunk(&format!("\n{quoted}\n")))]
     }
 
-    fn reply(&self, reply: &Reply) -> Vec<SessionUpdate> {
-        if let Some(text) = reply_text::stdout_text(reply) {
-            let text = if matches!(reply, Reply::Text(..)) { text } else { format!("```\n{text}\n```") };
-            return vec![SessionUpdate::AgentMessageChunk(chunk(&format!("{text}\n")))];
-        }
-        match reply {
-            Reply::Text(Tone::Warning, text) => self.notice(NoticeSeverity::Warning, text, ""),
-            Reply::Text(Tone::Error, text) => self.notice(NoticeSeverity::Error, text, ""),
-            Reply::Text(_, text) => self.notice(NoticeSeverity::Info, text, ""),
-            Reply::Diagnostic(diagnostic) => self.notice(NoticeSeverity::Warning, &diagnostic.to_string(), ""),
-            Reply::Notice(notice) => self.notice(NoticeSeverity::Info, &notice.to_string(), ""),
-            _ => Vec::new(),
-        }
+    fn reply(&self, part: ReplyPart) -> Vec<SessionUpdate> {
+        let (severity, text) = match part {
+            part @ (ReplyPart::Diff(_) | ReplyPart::Lines(_) | ReplyPart::Rows(_)) => {
+                let text = stdout_text(part).unwrap_or_default();
+                return text_update(&format!("```\n{text}\n```"));
+            }
+            ReplyPart::Message(Message { tone, text }) => match tone {
+                Tone::Plain => return text_update(&text),
+                Tone::Warning => (NoticeSeverity::Warning, text),
+                Tone::Error => (NoticeSeverity::Error, text),
+                Tone::Aside | Tone::News => (NoticeSeverity::Info, text),
+            },
+            ReplyPart::Diagnostic(diagnostic) => (NoticeSeverity::Warning, diagnostic.to_string()),
+            ReplyPart::Notice(notice) => (NoticeSeverity::Info, notice.to_string()),
+        };
+        self.notice(severity, &text, "")
     }
 
     fn requested_call(&mut self, call_id: &str, name: &str, args: &Map<String, Value>) -> SessionUpdate {
@@ -239,6 +245,10 @@ fn resumed_call(number: usize, call: ResumedCall) -> ToolCall {
         .content(vec![text_content(&output)])
         .locations(locations(&call.args, None))
         .raw_input(Value::Object(call.args))
+}
+
+fn text_update(text: &str) -> Vec<SessionUpdate> {
+    vec![SessionUpdate::AgentMessageChunk(chunk(&format!("{text}\n")))]
 }
 
 pub(super) fn chunk(text: &str) -> ContentChunk {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use hookwright_agent::session::{
-    BrokenSettingsPolicy, FrontEndAction, HooksAction, InputLine, PreparedSession, Reply, SessionCommand, SessionError,
+    BrokenSettingsPolicy, FrontEndAction, HooksAction, InputLine, PreparedSession, SessionCommand, SessionError,
     SessionHandle, SessionStatistics, Shutdown, broken_settings_file, unarmed_json,
 };
 use hookwright_agent::{
@@ -18,9 +18,11 @@ use hookwright_agent::{
     TurnEvent,
 };
 use hookwright_settings::ProcessEnv;
+use hookwright_settings::edit::Switch;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::args::{OutputFormat, SessionArgs};
+use crate::presentation::reply_parts;
 use crate::presentation::session_messages::ExitSummary;
 use crate::signals::Signals;
 use crate::{exit, frontend::session_options, log, output, output::diagnostics, presentation::reply_text, runtime};
@@ -87,7 +89,7 @@ pub(crate) fn run(args: &SessionArgs, world: &ProcessEnv) -> anyhow::Result<u8> 
         Ok(PromptAction::Command(order)) => order,
         Ok(PromptAction::Help) => {
             for group in opened.view().help() {
-                let rows = reply_text::stdout_text(&Reply::Rows(group.rows)).unwrap_or_default();
+                let rows = reply_text::rows_text(&group.rows);
                 writeln!(output::stdout(), "{}\n{rows}\n", group.title)?;
             }
             return Ok(exit::OK);
@@ -160,7 +162,9 @@ fn parse_prompt(prompt: &HeadlessPrompt, opened: &PreparedSession) -> Result<Pro
             Ok(SessionCommand::Prompt(text.clone()))
         }
         InputLine::FrontEnd(FrontEndAction::HooksPanel) => Ok(SessionCommand::Hooks(HooksAction::Panel)),
-        InputLine::Command(order @ SessionCommand::Hooks(HooksAction::Enable(_) | HooksAction::EnableAll)) => Ok(order),
+        InputLine::Command(SessionCommand::Hooks(HooksAction::Switch(request))) if request.switch == Switch::Enable => {
+            Ok(SessionCommand::Hooks(HooksAction::Switch(request)))
+        }
         InputLine::Command(order) if order.is_read_only() => Ok(order),
         // A script's prompt may contain text from an untrusted source.
         InputLine::Command(SessionCommand::Hooks(_)) => {
@@ -306,13 +310,12 @@ impl PrinterTask {
 
 fn print_or_reply(printer: &mut dyn EventPrinter, event: &AgentEvent) -> io::Result<()> {
     match event {
-        AgentEvent::Session(SessionEvent::Reply(reply)) => match reply_text::stdout_text(reply) {
-            Some(text) => printer.print_answer(&text),
-            None => {
-                reply_text::print_stderr(reply)?;
-                reply_text::warning_text(reply).map_or(Ok(()), |text| printer.record_warning(text))
-            }
-        },
+        AgentEvent::Session(SessionEvent::Reply(reply)) => {
+            reply_parts(reply).into_iter().try_for_each(|part| match reply_text::stdout_text(part) {
+                Ok(text) => printer.print_answer(&text),
+                Err(part) => reply_text::print_stderr(part)?.map_or(Ok(()), |text| printer.record_warning(text)),
+            })
+        }
         event => printer.print_event(event),
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use hookwright_agent::session::{Reply, Tone};
 use hookwright_agent::{AgentEvent, AgentNotice, HookEvent, ModelEvent, SessionEvent, ToolEvent, TurnEvent};
 use hookwright_hooks::about_hook;
 
@@ -10,6 +11,7 @@ use crate::presentation::call_text::short_args;
 use crate::presentation::hook_log;
 use crate::presentation::resumed_history::{self, ResumedCall, ResumedItem};
 use crate::presentation::styled_text::single_line;
+use crate::presentation::{Message, ReplyPart, reply_parts};
 use crate::{output, output::diagnostics, presentation::reply_text, presentation::timeline};
 
 pub(super) fn print_event(event: &AgentEvent) -> io::Result<()> {
@@ -116,17 +118,17 @@ fn print_subagent_event(name: &str, event: &AgentEvent) -> io::Result<()> {
     }
 }
 
-fn print_reply(reply: &hookwright_agent::session::Reply) -> io::Result<()> {
-    use hookwright_agent::session::{Reply, Tone};
-    match (reply_text::stdout_text(reply), reply) {
-        (Some(text), _) => print_lines(&text),
-        (None, Reply::Text(Tone::Warning, text)) => print_lines(&format!("warning: {text}")),
-        (None, Reply::Text(Tone::Error, text)) => print_lines(&format!("error: {text}")),
-        (None, Reply::Text(_, text)) => print_lines(text),
-        (None, Reply::Notice(notice)) => print_lines(&notice.to_string()),
-        (None, Reply::Diagnostic(diagnostic)) => print_lines(&output::strip_styles(&diagnostics::render(diagnostic))),
-        (None, _) => Ok(()),
-    }
+fn print_reply(reply: &Reply) -> io::Result<()> {
+    reply_parts(reply).into_iter().try_for_each(|part| match part {
+        ReplyPart::Message(Message { tone: Tone::Warning, text }) => print_lines(&format!("warning: {text}")),
+        ReplyPart::Message(Message { tone: Tone::Error, text }) => print_lines(&format!("error: {text}")),
+        ReplyPart::Message(message) => print_lines(&message.text),
+        part @ (ReplyPart::Diff(_) | ReplyPart::Lines(_) | ReplyPart::Rows(_)) => {
+            reply_text::stdout_text(part).map_or(Ok(()), |text| print_lines(&text))
+        }
+        ReplyPart::Notice(notice) => print_lines(&notice.to_string()),
+        ReplyPart::Diagnostic(diagnostic) => print_lines(&output::strip_styles(&diagnostics::render(&diagnostic))),
+    })
 }
 
 /// Whether the last thing printed is an unfinished line of the model's answer.

@@ -349,7 +349,9 @@ impl App {
             SessionEvent::InputStarted(typed) => self.echo_prompt(&typed),
             SessionEvent::PromptsQueued(prompts) => self.queue = prompts,
             SessionEvent::PromptsReturned(prompts) => self.return_prompts(prompts),
-            SessionEvent::Reply(reply) => self.push_block(reply_blocks::reply_block(reply)),
+            SessionEvent::Reply(reply) => {
+                reply_blocks::reply_blocks(&reply).into_iter().for_each(|block| self.push_block(block));
+            }
             SessionEvent::Compressed { before, after, .. } => {
                 self.status.tokens = after;
                 self.push_text(DIM, format!("Chat history compressed from {before} to {after} tokens."));

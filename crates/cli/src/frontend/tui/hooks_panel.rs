@@ -8,6 +8,7 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hookwright_agent::session::{ArmedState, HookListEntry, HooksAction, NO_HOOKS, SessionCommand, SessionHandle};
 use hookwright_hooks::{Action, EventKind, Hook, WorkerHealth};
+use hookwright_settings::administration::{GuardLossConsent, HookSelection, HookSwitchRequest};
 
 use super::app::{App, AppEffect};
 use super::menu::{Menu, MenuFilter, MenuItem, selection_mark};
@@ -324,9 +325,12 @@ impl HooksPanel {
         let name = hook.id().to_owned();
         self.last_action = Some((hook.clone(), Vec::new()));
         let action = match key {
-            'e' => HooksAction::Enable(name),
-            'd' => HooksAction::Disable(name),
-            't' => HooksAction::Trust(name),
+            'e' => HooksAction::Switch(HookSwitchRequest::enable(HookSelection::Named(name))),
+            'd' => {
+                let hooks = HookSelection::Named(name);
+                HooksAction::Switch(HookSwitchRequest::disable(hooks, GuardLossConsent::Missing))
+            }
+            't' => HooksAction::Trust(HookSelection::Named(name)),
             _ => return self.session.fire_canary(hook),
         };
         self.session.send(SessionCommand::Hooks(action));

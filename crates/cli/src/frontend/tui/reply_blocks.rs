@@ -12,28 +12,27 @@ use super::markdown::MarkdownStream;
 use crate::presentation::call_text::short_args;
 use crate::presentation::card_store::CardContent;
 use crate::presentation::diff::guard_diff_line;
-use crate::presentation::reply_text::list_lines;
 use crate::presentation::resumed_history::{self, ResumedItem};
-use crate::presentation::session_stats::summary_rows;
 use crate::presentation::styled_text::{BAD, BOLD, DIM, NOTE, PLAIN, StyledLine, WARN};
+use crate::presentation::{Message, ReplyPart, reply_parts};
 
-/// Returns a reply as a block.
-pub(crate) fn reply_block(reply: Reply) -> ScrollbackBlock {
-    match reply {
-        Reply::Text(tone, text) => toned_block(tone, &text),
-        Reply::Rows(rows) => rows_block(&rows),
-        Reply::Statistics(counts) => {
-            let line = |(name, text)| StyledLine::styled(BOLD, format!("{name}  ")).with_text(PLAIN, text);
-            ScrollbackBlock::Lines(summary_rows(&counts).into_iter().map(line).collect())
-        }
-        Reply::Diff(text) => ScrollbackBlock::Lines(text.lines().map(guard_diff_line).collect()),
-        Reply::Diagnostic(diagnostic) => ScrollbackBlock::Diagnostic(diagnostic),
-        Reply::Notice(notice) => {
+/// Returns a reply as blocks.
+pub(crate) fn reply_blocks(reply: &Reply) -> Vec<ScrollbackBlock> {
+    reply_parts(reply).into_iter().map(part_block).collect()
+}
+
+fn part_block(part: ReplyPart) -> ScrollbackBlock {
+    match part {
+        ReplyPart::Message(Message { tone, text }) => toned_block(tone, &text),
+        ReplyPart::Rows(rows) => rows_block(&rows),
+        ReplyPart::Diff(text) => ScrollbackBlock::Lines(text.lines().map(guard_diff_line).collect()),
+        ReplyPart::Lines(lines) => ScrollbackBlock::Lines(lines),
+        ReplyPart::Diagnostic(diagnostic) => ScrollbackBlock::Diagnostic(diagnostic),
+        ReplyPart::Notice(notice) => {
             let style = if notice.waits_for_trust() { WARN } else { NOTE };
             let line = StyledLine::styled(style, "• ").with_text(PLAIN, notice.to_string());
             ScrollbackBlock::line(line.with_hanging_indent(2))
         }
-        list => ScrollbackBlock::Lines(list_lines(&list).unwrap_or_default()),
     }
 }
 

@@ -149,7 +149,12 @@ fn guards_are_shown_wherever_hooks_are() {
 fn a_guards_own_settings_switch_it_off_and_say_what_that_means() {
     let sandbox = crate::sandbox();
     sandbox.settings(&settings_with_guards(&[guard_hook("own", DENY_SCRIPT)]));
-    let run = sandbox.run(&["hooks", "disable", "own"]).expect_exit_code(0);
+    let run = sandbox.run(&["hooks", "disable", "own"]).expect_exit_code(1);
+    assert_contains(&run.stderr, "disable the guard `own`: not confirmed; nothing was changed");
+    let run = sandbox.run(&["hooks", "disable-all"]).expect_exit_code(0);
+    assert_contains(&run.stderr, "`hookwright hooks disable-all --consent` switches it off all the same");
+    assert_contains(&prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(0).stderr, "guarded");
+    let run = sandbox.run(&["hooks", "disable", "own", "--consent"]).expect_exit_code(0);
     assert_contains(&run.stderr, "unattended sessions no longer start here");
     prompt(&sandbox, "go", &write_file_replay(), &[]).expect_exit_code(52);
     sandbox.run(&["hooks", "enable", "own"]).expect_exit_code(0);

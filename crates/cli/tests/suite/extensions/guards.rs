@@ -46,6 +46,8 @@ fn no_agent_agrees_to_be_without_a_guard() {
         let run = extensions(&sandbox, words).expect_exit_code(1);
         assert!(run.stderr.contains("an agent can't agree to that"), "{}", run.stderr);
     }
+    let run = sandbox.run_with_input(&["extensions", "disable", "guard"], "y\n").expect_exit_code(1);
+    assert!(run.stderr.contains("an agent can't agree to that"), "{}", run.stderr);
     assert_eq!(fire(&sandbox).code, Some(2));
 }
 

@@ -206,7 +206,9 @@ fn a_setting_is_shown_by_its_name_and_a_slip_is_understood() {
         let sandbox = sandbox();
         let mut terminal = TestTerminal::sized(&sandbox, mode, 100, 40);
         terminal.wait_for_new_text("Type your message");
-        terminal.keys("/settings ui.thme\r").wait_for_new_text("there is no setting ui.thme; did you mean ui.theme?");
+        terminal
+            .keys("/settings ui.thme\r")
+            .wait_for_new_text("no setting is called `ui.thme`; did you mean `ui.theme`?");
         terminal.keys("/settings UI.hideTips\r").wait_for_new_text("no tips at the start.");
         let screen = terminal.screen();
         assert!(!screen.contains("ui.hideBanner"), "only the one: {screen}");

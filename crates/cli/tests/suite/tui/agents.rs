@@ -15,7 +15,7 @@ fn agents_are_listed_switched_and_read_again() {
     terminal.wait_until_ready().keys("/agents disable scout\r").wait_for_new_text("disabled scout in");
     terminal.wait_until_ready().keys("/subagents\r").wait_for_new_text("(project, disabled)");
     terminal.wait_until_ready().keys("/agents disable scout\r").wait_for_new_text("agent scout is disabled already");
-    terminal.wait_until_ready().keys("/subagents enable nobody\r").wait_for_new_text("there is no agent `nobody`");
+    terminal.wait_until_ready().keys("/subagents enable nobody\r").wait_for_new_text("no agent is called `nobody`");
     terminal.wait_until_ready().keys("/subagents enable scout\r").wait_for_new_text("enabled scout in");
     define("guide", "shows the way");
     terminal.wait_until_ready().keys("/agents reload\r").wait_for_new_text("shows the way (project)");

@@ -61,7 +61,7 @@ fn an_update_in_a_session_is_shown_before_consent() {
         .wait_until_ready()
         .keys("/extensions update wall --consent\r")
         .wait_for_new_text("no update of `wall` was shown");
-    terminal.wait_until_ready().keys("/extensions update wall\r").wait_for_new_text("`wall` is the newest");
+    terminal.wait_until_ready().keys("/extensions update wall\r").wait_for_new_text("`wall` 1.0.0 is the newest");
     lay(&sandbox, "1.1.0", "never");
     terminal.wait_until_ready().keys("/extensions update --all\r").wait_for_new_text("--consent installs it");
     assert!(terminal.everything().contains("+echo 'never' >&2"));
@@ -106,7 +106,7 @@ fn a_guard_is_not_switched_off_in_passing() {
     terminal
         .wait_until_ready()
         .keys("/extensions disable wall\r")
-        .wait_for_new_text("`wall` contains guards, which would be switched off: `no`");
+        .wait_for_new_text("guard `no` on BeforeAgent belongs to `wall` and goes with it");
     terminal.wait_until_ready().keys("say one\r").wait_for_new_text("blocked: not today");
     terminal
         .wait_until_ready()

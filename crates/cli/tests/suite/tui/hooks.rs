@@ -80,10 +80,10 @@ fn the_panel_shows_switches_filters_and_fires() {
     assert!(at("\nBeforeAgent") < at("› counter") && at("› counter") < at("\n    counts prompts"), "{screen}");
     assert!(screen.contains("armed") && screen.contains("inert") && screen.contains("MEDIAN"), "{screen}");
     terminal.keys("d");
-    terminal.wait_for_new_text("disabled counter in");
+    terminal.wait_for_new_text("disabled hook `counter` in");
     assert!(sandbox.read(".gemini/settings.json").contains("\"disabled\""));
     terminal.keys("e");
-    terminal.wait_for_new_text("enabled counter in");
+    terminal.wait_for_new_text("enabled hook `counter` in");
     terminal.keys("c");
     terminal.wait_for_new_text("canary: counter");
     terminal.keys("/lost\r");
@@ -126,7 +126,7 @@ fn a_worker_stays_for_the_session_and_is_replaced_when_its_script_changes() {
     terminal.wait_until_ready();
     assert_eq!(pids().len(), 2);
     hookwright_testkit::wait_until("the first is gone", || !hookwright_testkit::is_running(&pids()[0]));
-    terminal.keys("/hooks disable counter\r").wait_for_new_text("disabled counter in");
+    terminal.keys("/hooks disable counter\r").wait_for_new_text("disabled hook `counter` in");
     hookwright_testkit::wait_until("the second is gone", || !hookwright_testkit::is_running(&pids()[1]));
 }
 
@@ -161,7 +161,7 @@ fn switching_acts_at_once() {
     );
     let mut terminal = TestTerminal::start(&sandbox, &[]);
     terminal.wait_until_ready().keys("say one\r").wait_for_new_text("Agent execution blocked: no");
-    terminal.wait_until_ready().keys("/hooks disable wall\r").wait_for_new_text("disabled wall in");
+    terminal.wait_until_ready().keys("/hooks disable wall\r").wait_for_new_text("disabled hook `wall` in");
     terminal.wait_until_ready().keys("say two\r").wait_for_new_text("\ntwo");
     terminal.wait_until_ready().keys("/hooks list\r").wait_for_new_text("disabled: in this session");
     terminal.wait_until_ready().keys("/hooks disable nobody\r").wait_for_new_text("no hook is called `nobody`");
@@ -274,7 +274,7 @@ fn the_agents_change_of_a_guard_is_asked_about_at_once() {
     terminal
         .wait_until_ready()
         .keys("/hooks trust guard\r")
-        .wait_for_new_text("trusted what the agent changed: .gemini/hooks/guard.sh");
+        .wait_for_new_text(".gemini/hooks/guard.sh is trusted now, with the agent's changes");
     terminal.wait_until_ready().keys(forbidden).wait_for_new_text("Tool execution blocked: second words");
     // The untrusted change has ended yolo mode.
     terminal.wait_until_ready().keys(&change("third")).wait_for_new_text("Allow Shell?");
@@ -389,13 +389,13 @@ fn the_panel_cuts_no_matcher_lays_json_out_and_keeps_words_with_their_hook() {
     let screen = terminal.wait_for_new_text("  \"tool_name\": \"run_shell_command\"");
     let row = screen.lines().find(|line| line.starts_with("› first")).unwrap();
     assert!(row.contains(matcher), "{screen}");
-    terminal.keys("d").wait_for_new_text("disabled first in");
+    terminal.keys("d").wait_for_new_text("disabled hook `first` in");
     terminal.keys("j");
-    terminal.wait_until_gone("disabled first in");
-    terminal.keys("k").wait_for_new_text("disabled first in");
-    terminal.keys("jd").wait_for_new_text("disabled first-of-all in");
+    terminal.wait_until_gone("disabled hook `first` in");
+    terminal.keys("k").wait_for_new_text("disabled hook `first` in");
+    terminal.keys("jd").wait_for_new_text("disabled hook `first-of-all` in");
     terminal.keys("k");
-    terminal.wait_until_gone("disabled first-of-all in");
+    terminal.wait_until_gone("disabled hook `first-of-all` in");
     terminal.keys("/wall\r").wait_for_new_text("type     rule");
     terminal.keys("o").wait_for_new_text("hook wall");
     terminal.keys("q").wait_for_new_text("Hooks 1/3");

@@ -54,7 +54,7 @@ fn a_prefix_is_remembered_across_sessions_and_taken_back() {
         terminal.wait_until_ready();
     }
     terminal.keys("/permissions\r").wait_for_new_text("1  commands that begin with `cargo build`");
-    terminal.keys("/permissions forget 7\r").wait_for_new_text("there is no permission 7");
+    terminal.keys("/permissions forget 7\r").wait_for_new_text("no permission has the number 7");
     terminal
         .keys("/permissions forget 1\r")
         .wait_for_new_text("not allowed any more: commands that begin with `cargo build`");

@@ -18,8 +18,8 @@ fn a_skill_is_consented_to_by_itself_and_switched_off_while_the_session_runs() {
         .keys("call activate_skill {\"name\": \"other\"}\r")
         .wait_for_new_text("reads other files");
     terminal.keys("y").wait_for_new_text("activated other");
-    terminal.wait_until_ready().keys("/skills disable pdf\r").wait_for_new_text("disabled pdf in");
+    terminal.wait_until_ready().keys("/skills disable pdf\r").wait_for_new_text("disabled skill `pdf` in");
     terminal.wait_until_ready().keys("/skills list nodesc\r").wait_for_new_text("project, disabled");
     assert!(sandbox.read(".gemini/settings.json").contains("\"disabled\""));
-    terminal.wait_until_ready().keys("/skills enable pdf\r").wait_for_new_text("enabled pdf in");
+    terminal.wait_until_ready().keys("/skills enable pdf\r").wait_for_new_text("enabled skill `pdf` in");
 }

@@ -84,7 +84,7 @@ impl TrustPlan {
             if self.folder {
                 set_folder_trust(&paths, &self.root, FolderRule::TrustFolder)?;
             }
-            let loaded = LoadedProject::open(&args.place, world)?.loaded;
+            let loaded = LoadedProject::open(&args.place, world)?.config.loaded;
             if !loaded.project.trust.is_trusted() {
                 return Ok(());
             }

@@ -44,11 +44,10 @@ pub(super) fn run(
     toolbox.print_problems()?;
     let mut outcomes = Vec::new();
     // A hook that would not run under that agent does not run here.
-    let mut loaded = toolbox.loaded.clone();
-    loaded.registry.retain(|hook| host_event.should_run_hook(hook));
-    let toolbox = &LoadedProject { loaded };
+    let mut toolbox = toolbox.clone();
+    toolbox.config.loaded.registry.retain(|hook| host_event.should_run_hook(hook));
     for view in &host_event.views {
-        let fired = fire_once(toolbox, &view.event, view.event.subject(), &host_event.session.id)?;
+        let fired = fire_once(&toolbox, &view.event, view.event.subject(), &host_event.session.id)?;
         let is_over = fired.outcome.merged.answer.ends_plan();
         outcomes.push(fired.outcome);
         if let Some(code) = fired.signal_exit_code {
@@ -62,7 +61,7 @@ pub(super) fn run(
     let verdict = HostVerdict::from_merged(&host_event, &merged);
     let written = host.dialect().write_response(&host_event, &verdict);
     let asked = outcomes.iter().flat_map(|outcome| &outcome.runs).any(|run| !run.in_background);
-    let caveats = find_caveats(toolbox, fire.event, None, asked);
+    let caveats = find_caveats(&toolbox, fire.event, None, asked);
     if fire.json {
         output::print_json(&exchange_json(&host_event, &payload, &outcomes, &verdict, &written, &caveats))?;
     } else {
