@@ -104,7 +104,7 @@ impl SessionActor {
         } else if is_changed {
             // The session's own write must not be reported as a change.
             self.config_watch.rescan_files();
-            self.send_event(SessionEvent::ConfigurationChanged);
+            self.send_configuration_changed();
         }
     }
 
