@@ -102,7 +102,8 @@ fn last_event(reader: &Reader, place: &ProjectArgs, world: &ProcessEnv, denied: 
     let project = place.directory(world)?;
     let now = jiff::Timestamp::now();
     let mut query = Query::default();
-    query.add("kind=event", now)?;
+    // What a policy denied is told by the line about the call's end.
+    query.add(if denied { "kind=event,call" } else { "kind=event" }, now)?;
     if denied {
         query.add("verdict=deny,stop", now)?;
     }
