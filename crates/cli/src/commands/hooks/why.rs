@@ -23,7 +23,8 @@ pub(super) fn run(
         "last" => last_event(&reader, place, world, denied)?,
         _ if denied => bail!("`denied` belongs to `last`: `hookwright hooks why last denied`"),
         number => {
-            let number = number.parse().with_context(|| {
+            let parsed = number.parse().ok();
+            let number = parsed.with_context(|| {
                 format!("`{}` is neither `last` nor the number of a line", output::one_line(number))
             })?;
             line_by_number(&reader, number)?
