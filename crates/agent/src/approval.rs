@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use hookwright_hooks::McpToolName;
+use hookwright_hooks::{FileLocation, McpToolName};
 use hookwright_settings::ApprovalMode;
 use hookwright_tools::mcp::McpToolOrigin;
 use hookwright_tools::{ToolKind, Workspace};
@@ -51,6 +51,21 @@ pub struct ApprovalDecision {
     pub decided_by: String,
     /// Whether a command-line flag could change the decision.
     pub flag_effect: FlagEffect,
+    /// What a policy rule or a tool list decided, if one did; a protected path may be stricter.
+    pub policy: Option<PolicyDecision>,
+}
+
+/// The decision of a policy rule, or of a list of tools in the settings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyDecision {
+    /// The decision.
+    pub decision: RuleDecision,
+    /// The rule with its file, tier and priority, or the list.
+    pub by: String,
+    /// The location of the rule.
+    pub location: Option<FileLocation>,
+    /// The message of a denial.
+    pub message: Option<String>,
 }
 
 /// Whether a command-line flag could change a decision.
@@ -65,7 +80,14 @@ pub enum FlagEffect {
 impl ApprovalDecision {
     /// Returns a decision by a rule or list, which rank above command-line flags.
     fn from_rule_or_list(permission: Permission, by: impl Into<String>) -> Self {
-        ApprovalDecision { permission, decided_by: by.into(), flag_effect: FlagEffect::CannotOverride }
+        let by = by.into();
+        let (decision, message) = match &permission {
+            Permission::Granted => (RuleDecision::Allow, None),
+            Permission::Ask | Permission::Protected(_) => (RuleDecision::AskUser, None),
+            Permission::Refused(words) | Permission::Denied(words) => (RuleDecision::Deny, Some(words.clone())),
+        };
+        let policy = Some(PolicyDecision { decision, by: by.clone(), location: None, message });
+        ApprovalDecision { permission, decided_by: by, flag_effect: FlagEffect::CannotOverride, policy }
     }
 }
 
@@ -288,7 +310,8 @@ impl Approvals {
             Some(path) => {
                 let path = protected.display_path(&path);
                 let by = format!("the protected path {path}");
-                ApprovalDecision::from_rule_or_list(Permission::Protected(path), by)
+                let policy = judgement.policy;
+                ApprovalDecision { policy, ..ApprovalDecision::from_rule_or_list(Permission::Protected(path), by) }
             }
         }
     }
@@ -298,13 +321,29 @@ impl Approvals {
         self.evaluate_policy(&policy, call)
     }
 
+    /// Returns what a policy rule or a tool list decides about a call, if one does, in this approval mode.
+    pub fn policy_decision(&self, call: &ApprovalSubject<'_>, mode: ApprovalMode) -> Option<PolicyDecision> {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner).clone();
+        self.evaluate_rules_and_lists(&policy, call, mode)?.policy
+    }
+
     fn evaluate_policy(&self, policy: &Policy, call: &ApprovalSubject<'_>) -> ApprovalDecision {
+        let decision = self.evaluate_rules_and_lists(policy, call, self.mode());
+        decision.unwrap_or_else(|| self.evaluate_without_policy(call))
+    }
+
+    fn evaluate_rules_and_lists(
+        &self,
+        policy: &Policy,
+        call: &ApprovalSubject<'_>,
+        mode: ApprovalMode,
+    ) -> Option<ApprovalDecision> {
         let ApprovalSubject { tool, kind, args, agent, .. } = *call;
         let limited = self.tool_limits.read().unwrap_or_else(PoisonError::into_inner).evaluate(call);
         if let Some(refused) = limited.clone().filter(|one| matches!(one.permission, Permission::Denied(_))) {
-            return refused;
+            return Some(refused);
         }
-        let (mcp, mode) = (call.mcp_name(), self.mode());
+        let mcp = call.mcp_name();
         let others = self.other_server_names(mcp);
         let protected = self.protected();
         // The edited file is only needed for rules about folders.
@@ -322,22 +361,26 @@ impl Approvals {
             file,
         });
         if let Some(refused) = verdict.filter(|verdict| verdict.decision == RuleDecision::Deny) {
-            return decision_from_rule(&refused);
+            return Some(decision_from_rule(&refused));
         }
         if let Some(asked) = limited {
-            return asked;
+            return Some(asked);
         }
         if policy.is_broken() && !kind.is_harmless() {
-            return ApprovalDecision::from_rule_or_list(Permission::Ask, "a broken policy file");
+            return Some(ApprovalDecision::from_rule_or_list(Permission::Ask, "a broken policy file"));
         }
-        verdict.map_or_else(|| self.evaluate_without_policy(call), |verdict| decision_from_rule(&verdict))
+        verdict.map(|verdict| decision_from_rule(&verdict))
     }
 
     fn evaluate_without_policy(&self, call: &ApprovalSubject<'_>) -> ApprovalDecision {
         let ApprovalSubject { tool, kind, server, .. } = *call;
         let mode = self.mode();
-        let judged =
-            |permission, by| ApprovalDecision { permission, decided_by: by, flag_effect: FlagEffect::CanOverride };
+        let judged = |permission, by| ApprovalDecision {
+            permission,
+            decided_by: by,
+            flag_effect: FlagEffect::CanOverride,
+            policy: None,
+        };
         let by_mode = |permission| judged(permission, format!("the approval mode {}", mode.as_str()));
         if kind.is_harmless() {
             return judged(Permission::Granted, format!("{tool} changes nothing"));
@@ -379,7 +422,9 @@ fn decision_from_rule(verdict: &RuleVerdict<'_>) -> ApprovalDecision {
     };
     let (place, tier) = (&rule.location, rule.tier.as_str());
     let by = format!("the rule at {}:{} ({tier}, priority {})", place.file.display(), place.line, rule.priority);
-    ApprovalDecision::from_rule_or_list(permission, by)
+    let decided = ApprovalDecision::from_rule_or_list(permission, by);
+    let policy = decided.policy.map(|policy| PolicyDecision { location: Some(place.clone()), ..policy });
+    ApprovalDecision { policy, ..decided }
 }
 
 fn denial_message(message: Option<&str>) -> String {

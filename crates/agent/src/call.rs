@@ -6,6 +6,7 @@ mod admit;
 mod arguments;
 mod confine;
 mod end;
+mod policy_record;
 mod project_reads;
 pub(crate) mod prompt_tools;
 
@@ -22,6 +23,7 @@ use hookwright_tools::{
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
+use crate::approval::PolicyDecision;
 use crate::checkpoint::{CallTargets, MutatingCall};
 use crate::event::{AgentNotice, CallDecision, CallNumber, ToolEvent, ToolStart};
 use crate::panics::run_tool_catching_panics;
@@ -123,6 +125,10 @@ struct ToolInvocation<'a> {
     /// The call's number among the calls of the answer.
     call_number: Option<CallNumber>,
     decision: Option<CallDecision>,
+    /// What a policy or a tool list decided.
+    policy: Option<PolicyDecision>,
+    /// Who refused the call, if not a hook.
+    refused_by: Option<&'static str>,
     /// The protected file that the user lets the call change.
     allowed_path: Option<PathBuf>,
     /// The file change that the user saw and approved.
@@ -246,6 +252,8 @@ impl<'a> ToolInvocation<'a> {
             original_args: Map::new(),
             call_number: None,
             decision: None,
+            policy: None,
+            refused_by: None,
             allowed_path: None,
             approved_diff: None,
             confinement: CallConfinement::default(),

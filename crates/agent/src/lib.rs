@@ -43,7 +43,8 @@ mod web_search;
 
 pub use agent::{Agent, EndReason, StartSource};
 pub use approval::{
-    ApprovalDecision, ApprovalSubject, Approvals, FlagEffect, Permission, ToolLimits, session_grant_scope,
+    ApprovalDecision, ApprovalSubject, Approvals, FlagEffect, Permission, PolicyDecision, ToolLimits,
+    session_grant_scope,
 };
 pub use background_hooks::BackgroundHookTasks;
 pub use confiner::{CommandConfiner, digest as confinement_digest, protect_files};

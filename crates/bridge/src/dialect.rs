@@ -108,6 +108,12 @@ pub enum ToolRecognition {
 }
 
 impl ToolRecognition {
+    /// Returns the recognition of this name.
+    pub fn from_word(word: &str) -> Option<ToolRecognition> {
+        use ToolRecognition::{Harmless, Known, Unknown, UnknownArguments, UnknownServer};
+        [Known, Harmless, UnknownServer, UnknownArguments, Unknown].into_iter().find(|one| one.as_str() == word)
+    }
+
     /// Returns the name that traces and reports use.
     pub fn as_str(self) -> &'static str {
         match self {

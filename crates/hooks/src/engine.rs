@@ -22,8 +22,8 @@ use crate::effects::SHELL_TOOL;
 use crate::event::chunks::ChunkGranularity;
 use crate::event::input::{AnyEvent, Event, HookInput, Session, with_event};
 use crate::event::{EventKind, MatcherSubject};
-use crate::guards::UnarmedGuard;
 use crate::guards::trust_gate::TrustGate;
+use crate::guards::{SleepingGuard, UnarmedGuard};
 use crate::hook::{Action, Hook, RunCondition, Source, WorkerAction};
 use crate::matching::mcp_names::McpToolName;
 use crate::registry::{HookState, Registry, SwitchError};
@@ -57,6 +57,8 @@ struct EngineState {
     background: BackgroundRuns,
     /// The `once` hooks that have run, each with its session.
     spent_once_hooks: Mutex<HashSet<(EventKind, String, String)>>,
+    /// The guards that are not armed.
+    sleeping_guards: RwLock<Arc<[SleepingGuard]>>,
 }
 
 impl EngineState {
@@ -165,6 +167,7 @@ impl HookEngineBuilder {
                 fired_events: AtomicU64::new(0),
                 background: BackgroundRuns::default(),
                 spent_once_hooks: Mutex::default(),
+                sleeping_guards: RwLock::new(Arc::default()),
             }),
         }
     }
@@ -206,7 +209,13 @@ impl HookEngine {
         context: &RunContext,
         cancel: &CancellationToken,
     ) -> Outcome<E::Verdict> {
-        let Some(plan) = self.plan_for_event(event) else { return build_outcome::<E>(Vec::new()) };
+        let mut sleeping = self.sleeping_guards_for(event);
+        let plan = match self.plan_for_event(event) {
+            Some(plan) => plan,
+            None if sleeping.is_empty() => return build_outcome::<E>(Vec::new()),
+            // No hook runs, but the observers learn which guard should have.
+            None => (self.planner(), Arc::default()),
+        };
         let started = Instant::now();
         let (session, effects) = match self.shared.disk_access {
             DiskAccess::WithTimeout => {
@@ -220,6 +229,18 @@ impl HookEngine {
             return build_outcome::<E>(Vec::new());
         };
         let span = tracing::info_span!("event", id = %dispatch.id, kind = %E::KIND);
+        if let Some(effects) = &effects {
+            let place = dispatch.effects_place();
+            sleeping.retain(|one| match &one.declaration {
+                Some(hook) => hook.match_reason(effects, &place).is_some(),
+                None => true,
+            });
+        }
+        let unasked_input = if sleeping.is_empty() {
+            None
+        } else {
+            HookInput::encode(event, effects.as_ref(), &dispatch.session, &dispatch.context).ok()
+        };
         let enforced = dispatch.enforced_confinements(effects.as_ref());
         let enforced_if_changed = dispatch.enforced_confinements(None);
         let EventRuns { runs, input, is_withheld } = dispatch.run(event, effects).instrument(span).await;
@@ -232,8 +253,24 @@ impl HookEngine {
         }
         outcome.merged.requires_enforcement =
             !outcome.merged.enforced.is_empty() && dispatch.planner.registry().requires_enforcement();
-        report_event(&dispatch, event, &input, is_withheld, &outcome, started);
+        let input = if outcome.runs.is_empty() { unasked_input.unwrap_or(input) } else { input };
+        // A guard that could not start was asked, and counts as such.
+        sleeping.retain(|one| !outcome.runs.iter().any(|run| run.hook == one.guard.name));
+        let unarmed: Vec<UnarmedGuard> = sleeping.into_iter().map(|one| one.guard).collect();
+        let report = EventReport { input: &input, is_withheld, unarmed: &unarmed, ..dispatch.event_report() };
+        report_event(&dispatch, event, &outcome, started, report);
         outcome
+    }
+
+    /// The guards that should be asked about an event and are not armed.
+    fn sleeping_guards_for<E: Event>(&self, event: &E) -> Vec<SleepingGuard> {
+        let all = self.shared.sleeping_guards.read().unwrap_or_else(PoisonError::into_inner).clone();
+        all.iter().filter(|one| one.is_for(E::KIND, event.subject())).cloned().collect()
+    }
+
+    /// Sets the guards that are not armed, so that observers learn of the events at which they should have been asked.
+    pub fn set_sleeping_guards(&self, guards: Vec<SleepingGuard>) {
+        *self.shared.sleeping_guards.write().unwrap_or_else(PoisonError::into_inner) = guards.into();
     }
 
     /// Fires an event for which the caller does not wait: returns a future that runs the hooks, or `None` if no hook
@@ -256,7 +293,8 @@ impl HookEngine {
             dispatch.session = Arc::new(session);
             let EventRuns { runs, input, is_withheld } = dispatch.run(&event, effects).await;
             let outcome = build_outcome::<E>(runs);
-            report_event(&dispatch, &event, &input, is_withheld, &outcome, started);
+            let report = EventReport { input: &input, is_withheld, ..dispatch.event_report() };
+            report_event(&dispatch, &event, &outcome, started, report);
             outcome
         };
         Some(run.instrument(span))
@@ -554,26 +592,24 @@ impl HookEngine {
     }
 }
 
-/// Notifies the observers that the hooks of an event have ended. If no hook ran, there is nothing to report.
+/// Notifies the observers that the hooks of an event have ended. If no hook ran or should have, there is nothing to
+/// report.
 fn report_event<E: Event>(
     dispatch: &EventDispatch,
     event: &E,
-    input: &HookInput,
-    is_withheld: bool,
     outcome: &Outcome<E::Verdict>,
     started: Instant,
+    report: EventReport<'_>,
 ) {
-    if outcome.runs.is_empty() {
+    if outcome.runs.is_empty() && report.unarmed.is_empty() {
         return;
     }
     let report = EventReport {
         subject: event.subject(),
-        input,
-        is_withheld,
         runs: &outcome.runs,
         merged: &outcome.merged,
         duration: started.elapsed(),
-        ..dispatch.event_report()
+        ..report
     };
     dispatch.observers.iter().for_each(|observer| observer.event_finished(&report));
 }

@@ -172,6 +172,25 @@ impl UnarmedGuard {
     }
 }
 
+/// A guard that is not armed, with its declaration if that is known.
+#[derive(Clone, Debug)]
+pub struct SleepingGuard {
+    /// The guard, and why it is not armed.
+    pub guard: UnarmedGuard,
+    /// The hook as it is declared.
+    pub declaration: Option<Arc<Hook>>,
+}
+
+impl SleepingGuard {
+    /// Whether the guard should be asked about an event. Without its declaration that is every tool call.
+    pub(crate) fn is_for(&self, kind: EventKind, subject: Option<&str>) -> bool {
+        match &self.declaration {
+            Some(hook) => hook.event == kind && subject.is_none_or(|subject| hook.matcher.matches(subject)),
+            None => kind == EventKind::BeforeTool,
+        }
+    }
+}
+
 impl Registry {
     /// Whether any hook is declared as a guard or required, including those that could not be loaded. This is a cheap
     /// check.

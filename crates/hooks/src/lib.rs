@@ -100,7 +100,7 @@ pub use event::{EVENTS, EventInfo, EventKind, HookCapability, MatcherSubject};
 pub use files::{Around, AroundKind, CommandFiles, Fingerprinted, Follower, NamedFile, Naming, Whereabouts};
 pub use guards::fingerprint_fields::FingerprintField;
 pub use guards::trust_gate::TrustGate;
-pub use guards::{LostGuard, RequiredHook, UnarmedGuard, UnarmedReason};
+pub use guards::{LostGuard, RequiredHook, SleepingGuard, UnarmedGuard, UnarmedReason};
 pub use hook::{
     Action, CommandAction, ConfinementOrigin, HeaderPiece, Hook, HookFunction, HookRole, HttpAction,
     ProcessConfinement, RuleAction, RunCondition, Source, WorkerAction, WorkerConfig,

@@ -82,7 +82,11 @@ impl Redactor {
             return;
         }
         let hooks = event.hooks.iter_mut().map(|hook| &mut hook.hook);
-        let texts = hooks.chain(&mut event.decided_by).chain(&mut event.left_out).chain(&mut event.doubt);
+        let texts = hooks
+            .chain(&mut event.decided_by)
+            .chain(&mut event.left_out)
+            .chain(&mut event.unarmed)
+            .chain(&mut event.doubt);
         for text in texts.filter(|text| text.contains(char::is_whitespace)) {
             *text = self.secrets.hide(text);
         }

@@ -205,6 +205,12 @@ pub struct EventEntry {
     /// Hooks that did not run because the folder is not trusted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
+    /// Guards that should have been asked and are not armed, each with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unarmed: Vec<String>,
+    /// Why the bridge refused the event itself, without the answer of a hook.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<BridgeRefusal>,
     /// The agent whose own entry evaluates the event in this one's place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stood_down_for: Option<String>,
@@ -219,6 +225,48 @@ impl EventEntry {
     /// Whether it is an event of this kind.
     pub fn is_kind(&self, kind: EventKind) -> bool {
         self.event == kind.name()
+    }
+}
+
+/// Why the bridge refused an event itself, without the answer of a hook.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum BridgeRefusal {
+    /// A guard does not know the tool.
+    UnknownTool,
+    /// A guard can't judge the arguments of the tool.
+    UnknownArguments,
+    /// The agent's event is not known.
+    UnknownEvent,
+    /// What the agent sent can't be read.
+    UnreadablePayload,
+    /// A guard is not armed.
+    GuardNotArmed,
+    /// Settings that may hold guards can't be read.
+    BrokenSettings,
+    /// The evaluation did not end before the agent stops waiting.
+    OutOfTime,
+    /// The program or the machine failed.
+    Failure,
+    /// A cause that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl BridgeRefusal {
+    /// The cause in plain words.
+    pub fn description(self) -> &'static str {
+        match self {
+            BridgeRefusal::UnknownTool => "a guard does not know the tool",
+            BridgeRefusal::UnknownArguments => "a guard can't judge the tool's arguments",
+            BridgeRefusal::UnknownEvent => "the agent's event is not known",
+            BridgeRefusal::UnreadablePayload => "what the agent sent can't be read",
+            BridgeRefusal::GuardNotArmed => "a guard is not armed",
+            BridgeRefusal::BrokenSettings => "settings that may hold guards can't be read",
+            BridgeRefusal::OutOfTime => "hooks did not end before the agent stops waiting",
+            BridgeRefusal::Failure => "no hook could be run",
+            BridgeRefusal::Other => "for a reason that this version does not know",
+        }
     }
 }
 
@@ -316,11 +364,30 @@ pub struct CallEntry {
     /// Who refused it: `hook`, `policy`, `user`, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused_by: Option<String>,
+    /// What a policy rule or a list of tools decided about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyEntry>,
     /// The exit code of a command.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The time that the tool took, in milliseconds.
     pub ms: f64,
+}
+
+/// The decision of a policy rule, or of a list of tools in the settings, about a call.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct PolicyEntry {
+    /// `allow`, `ask` or `deny`.
+    pub verdict: Verdict,
+    /// The rule with its tier and priority, or the list.
+    pub by: String,
+    /// The file of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line of the rule.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
 }
 
 /// How a call ended.

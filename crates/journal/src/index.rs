@@ -86,11 +86,19 @@ struct IndexedLine<'l> {
     #[serde(default)]
     verdict: Verdict,
     #[serde(default)]
+    policy: IndexedPolicy,
+    #[serde(default)]
     ms: f32,
     #[serde(default, borrow)]
     hooks: Vec<IndexedRun<'l>>,
     #[serde(default)]
     lost: Vec<serde::de::IgnoredAny>,
+}
+
+#[derive(Default, Deserialize)]
+struct IndexedPolicy {
+    #[serde(default)]
+    verdict: Verdict,
 }
 
 #[derive(Deserialize)]
@@ -168,7 +176,8 @@ impl IndexBuilder {
             turn: self.word(&line.turn),
             first_run,
             runs: u16::try_from(line.hooks.len()).unwrap_or(u16::MAX),
-            verdict: line.verdict as u8,
+            // A call that a policy denied is found like one that a hook denied.
+            verdict: line.verdict.max(line.policy.verdict) as u8,
             has_loss: u8::from(!line.lost.is_empty()),
         };
         self.index.rows.push(row);

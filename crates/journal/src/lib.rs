@@ -25,7 +25,8 @@ mod writer;
 pub use chain::Digest;
 pub use content::{ContentLevel, Redactor};
 pub use entry::{
-    CallEntry, CallResult, Entry, EventEntry, HookEntry, HostAnswer, JournalLine, Loss, RequestEntry, Verdict,
+    BridgeRefusal, CallEntry, CallResult, Entry, EventEntry, HookEntry, HostAnswer, JournalLine, Loss, PolicyEntry,
+    RequestEntry, Verdict,
 };
 pub use forget::{ForgetSelection, forget};
 pub use query::{Query, QueryError, parse_time};
@@ -34,6 +35,6 @@ pub use recorder::{EventSource, JournalOpener, Recorder, event_entry, merged_ver
 pub use seal::{SEAL_NAMESPACE, SealError, check_seal, sign_head};
 pub use segment::JournalError;
 pub use stats::{HookStats, JournalStats};
-pub use story::{Story, StoryPart, StoryTopic};
+pub use story::{CallOutcomes, Story, StoryPart, StoryTopic};
 pub use verify::{Finding, VerifyReport, verify};
 pub use writer::{Journal, JournalOptions};

@@ -81,6 +81,7 @@ pub fn event_entry(report: &EventReport<'_>, source: &EventSource) -> (EventEntr
         decided_by: decided_by.clone(),
         hooks: report.runs.iter().map(hook_entry).collect(),
         sequential: report.sequential,
+        unarmed: report.unarmed.iter().map(ToString::to_string).collect(),
         confined: if verdict >= Verdict::Deny {
             Vec::new()
         } else {
@@ -282,6 +283,19 @@ impl Recorder {
         self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).contains_key(call)
     }
 
+    /// Writes an event. What becomes of the call that it is about is recorded from then on.
+    pub fn record_event(&self, entry: EventEntry, content: Option<Map<String, Value>>) {
+        if let Some(call) = entry.call.clone() {
+            let mut calls = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner);
+            // What one event of a call withholds, a later one must not bring back.
+            let known = calls.entry(call).or_insert(CallContent::Recorded);
+            if content.is_none() {
+                *known = CallContent::Withheld;
+            }
+        }
+        self.record(Entry::Event(Box::new(entry)), content);
+    }
+
     /// Writes what became of a call, if an event of it is on record.
     pub fn record_call(&self, call: CallEntry, error: Option<&str>) {
         let before = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.call);
@@ -327,15 +341,7 @@ impl Drop for Recorder {
 impl Observer for Recorder {
     fn event_finished(&self, report: &EventReport<'_>) {
         let (entry, content) = event_entry(report, &self.source);
-        if let Some(call) = entry.call.clone() {
-            let mut calls = self.open_calls.lock().unwrap_or_else(PoisonError::into_inner);
-            // What one event of a call withholds, a later one must not bring back.
-            let known = calls.entry(call).or_insert(CallContent::Recorded);
-            if content.is_none() {
-                *known = CallContent::Withheld;
-            }
-        }
-        self.record(Entry::Event(Box::new(entry)), content);
+        self.record_event(entry, content);
     }
 }
 

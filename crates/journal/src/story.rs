@@ -1,12 +1,14 @@
 //! The story of one event in plain words: who asked for it, what it would do, which hooks were asked, what each said,
 //! which answer counted and what became of it.
 
+use std::collections::HashMap;
+
 use hookwright_hooks::EventKind;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::content::truncate;
-use crate::entry::{CallResult, Entry, EventEntry, HookEntry, JournalLine, Verdict};
+use crate::entry::{CallResult, Entry, EventEntry, HookEntry, JournalLine, PolicyEntry, Verdict};
 use crate::query::Query;
 use crate::reader::Reader;
 use crate::segment::JournalError;
@@ -30,6 +32,8 @@ pub enum StoryTopic {
     Hooks,
     /// Which answer counted, and why.
     Decision,
+    /// What a policy decided.
+    Policy,
     /// What another agent was told, and what it can't do.
     Host,
     /// What became of it.
@@ -44,6 +48,7 @@ impl StoryTopic {
             StoryTopic::Effects => "effects",
             StoryTopic::Hooks => "hooks",
             StoryTopic::Decision => "decision",
+            StoryTopic::Policy => "policy",
             StoryTopic::Host => "told",
             StoryTopic::Outcome => "outcome",
         }
@@ -80,15 +85,24 @@ impl Story {
     pub fn tell(line: &JournalLine, outcome: Option<&JournalLine>) -> Option<Story> {
         let event = line.event()?;
         let teller = Teller { line, event, content: line.content.as_ref().unwrap_or(&Value::Null) };
+        let policy = outcome.and_then(|line| match &line.entry {
+            Entry::Call(call) => call.policy.as_ref(),
+            _ => None,
+        });
         let parts = [
             Some(teller.request()),
             teller.effects(),
             Some(teller.hooks()),
             Some(teller.decision()),
+            policy.map(policy_part),
             teller.host(),
             teller.outcome(outcome),
         ];
-        let title = format!("{}: {}", verdict_sentence(event.verdict), teller.subject());
+        let sentence = match policy {
+            Some(policy) if policy.verdict == Verdict::Deny && event.verdict < Verdict::Deny => "Denied by a policy",
+            _ => verdict_sentence(event.verdict),
+        };
+        let title = format!("{sentence}: {}", teller.subject());
         Some(Story { line: line.seq, title, parts: parts.into_iter().flatten().collect() })
     }
 
@@ -152,6 +166,57 @@ impl Reader {
             !(is_end && is_call) && searched < MAX_SEARCHED_LINES
         })?;
         Ok(after)
+    }
+}
+
+/// What became of calls, by agent, session and call.
+#[derive(Clone, Debug, Default)]
+pub struct CallOutcomes(HashMap<(String, String, String), JournalLine>);
+
+impl CallOutcomes {
+    /// The line that says what became of an event's call: its end, or else the event after it.
+    pub fn of(&self, line: &JournalLine) -> Option<&JournalLine> {
+        let event = line.event()?;
+        let outcome = self.0.get(&(event.agent.clone(), event.session.clone(), event.call.clone()?));
+        outcome.filter(|outcome| outcome.seq > line.seq)
+    }
+
+    fn add(&mut self, line: JournalLine) {
+        match &line.entry {
+            Entry::Call(call) => {
+                self.0.insert((call.agent.clone(), call.session.clone(), call.call.clone()), line);
+            }
+            Entry::Event(event) if event.is_kind(EventKind::AfterTool) => {
+                let Some(call) = event.call.clone() else { return };
+                let key = (event.agent.clone(), event.session.clone(), call);
+                // A story tells of a result only whether it is an error.
+                let error = line.content.as_ref().map(|content| content["input"]["tool_response"]["error"].clone());
+                let content = error.map(|error| json!({"input": {"tool_response": {"error": error}}}));
+                self.0.entry(key).or_insert(JournalLine { content, ..line });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Reader {
+    /// Finds what became of the calls that the lines of a query are about.
+    ///
+    /// # Errors
+    /// If a segment cannot be read.
+    pub fn call_outcomes(&self, query: &Query) -> Result<CallOutcomes, JournalError> {
+        let mut outcomes = CallOutcomes::default();
+        let now = jiff::Timestamp::now();
+        for term in ["kind=call", "event=AfterTool"] {
+            let mut ends = query.clone();
+            // The term has a known key.
+            let _ = ends.add(term, now);
+            self.for_each(&ends, |_, line| {
+                outcomes.add(line);
+                true
+            })?;
+        }
+        Ok(outcomes)
     }
 }
 
@@ -297,6 +362,10 @@ impl Teller<'_> {
             sentences.push(format!("{} did not run.", count(self.event.left_out.len(), "other hook")));
             details.extend(self.event.left_out.iter().map(|note| quote(note)));
         }
+        if !self.event.unarmed.is_empty() {
+            sentences.push(format!("{} should have been asked.", count(self.event.unarmed.len(), "guard")));
+            details.extend(self.event.unarmed.iter().map(|note| quote(note)));
+        }
         if let Some(other) = &self.event.stood_down_for {
             sentences.push(format!("{} asks the hooks itself.", quote(other)));
         }
@@ -353,7 +422,8 @@ impl Teller<'_> {
                 if names.is_empty() { "A rule".to_owned() } else { names.join(", ") }
             )),
             (_, []) => {
-                sentences.push(format!("The decision was {}, without the answer of a hook.", verdict.as_str()));
+                let why = event.refusal.map(|refusal| format!(": {}", refusal.description())).unwrap_or_default();
+                sentences.push(format!("The decision was {}, without the answer of a hook{why}.", verdict.as_str()));
             }
             (_, names) => sentences.push(format!("The decision was {}, by {}.", verdict.as_str(), names.join(", "))),
         }
@@ -444,6 +514,16 @@ impl Teller<'_> {
     }
 }
 
+fn policy_part(policy: &PolicyEntry) -> StoryPart {
+    let said = match policy.verdict {
+        Verdict::Deny | Verdict::Stop => "It was denied",
+        Verdict::Ask => "The user was to be asked",
+        Verdict::Pass | Verdict::Allow | Verdict::Confine => "It was allowed",
+    };
+    let text = format!("After the hooks, policies were asked. {said}, by {}.", quote(&policy.by));
+    StoryPart { topic: StoryTopic::Policy, text, details: Vec::new() }
+}
+
 fn is_shadow(hook: &HookEntry) -> bool {
     hook.mode.as_deref() == Some("shadow")
 }
@@ -494,8 +574,6 @@ fn named_items(list: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn line(entry: &Value) -> JournalLine {
@@ -579,6 +657,39 @@ mod tests {
         let after = json!({"seq": 8, "event": "AfterTool", "agent": "claude", "session": "s", "call": "c1",
             "verdict": "pass", "ms": 1.0, "content": {"input": {"tool_response": {"error": {"message": "x"}}}}});
         assert!(told(after).contains("ran and failed: its AfterTool event is line 8"));
+    }
+
+    #[test]
+    fn a_policy_and_a_sleeping_guard_are_told() {
+        let mut entry = push();
+        entry["verdict"] = json!("pass");
+        entry["decided_by"] = json!([]);
+        entry["unarmed"] = json!(["guard `g` is not armed: the user settings switch it off"]);
+        let call = json!({"kind": "call", "seq": 9, "agent": "claude", "session": "s", "call": "c1", "tool": "t",
+            "result": "refused", "refused_by": "policy",
+            "policy": {"verdict": "deny", "by": "the rule at /p.toml:3 (user, priority 5)", "file": "/p.toml", "line": 3}});
+        let text = Story::tell(&line(&entry), Some(&line(&call))).unwrap().lines().join("\n");
+        for words in [
+            "Denied by a policy: run_shell_command",
+            "1 guard should have been asked.",
+            "guard `g` is not armed",
+            "policy: After the hooks, policies were asked. It was denied, by the rule at /p.toml:3 (user, priority 5).",
+        ] {
+            assert!(text.contains(words), "{words}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_of_the_bridge_is_told() {
+        let entry = json!({"agent": "codex", "event": "BeforeTool", "verdict": "deny", "refusal": "unknown_tool",
+            "ms": 1.0, "content": {"reason": "guard `g` does not know the tool `x`"}});
+        let text = Story::tell(&line(&entry), None).unwrap().lines().join("\n");
+        assert!(
+            text.contains("without the answer of a hook: a guard does not know the tool. Reason: guard `g`"),
+            "{text}"
+        );
+        let later = json!({"agent": "codex", "event": "BeforeTool", "verdict": "deny", "refusal": "of_a_later_version", "ms": 1.0});
+        assert!(Story::tell(&line(&later), None).is_some());
     }
 
     #[test]

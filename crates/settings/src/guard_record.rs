@@ -5,6 +5,7 @@ use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hookwright_disk::{FilePrivacy, SymlinkPolicy};
 use hookwright_hooks::{Diagnostic, Hook, Layer, Registry, Severity, UnarmedGuard, UnarmedReason, parse_layer};
@@ -21,9 +22,22 @@ impl LoadedConfig {
     /// Returns the project's hooks that do not run because the folder is not trusted. Guards are not among them: they
     /// are listed as unarmed guards.
     pub fn untrusted_project_hooks(&self) -> Vec<Hook> {
+        self.hooks_of_untrusted_files()
+            .hooks()
+            .iter()
+            .filter(|hook| !hook.is_guard())
+            .map(|hook| Hook::clone(hook))
+            .collect()
+    }
+
+    /// Returns the project's guards that do not run because the folder is not trusted.
+    pub fn untrusted_project_guards(&self) -> Vec<Arc<Hook>> {
+        self.hooks_of_untrusted_files().hooks().iter().filter(|hook| hook.is_guard()).cloned().collect()
+    }
+
+    fn hooks_of_untrusted_files(&self) -> Registry {
         let left_out = self.files.iter().filter(|file| file.state == SettingsFileState::Untrusted);
-        let registry = registry_of_files(left_out);
-        registry.hooks().iter().filter(|hook| !hook.is_guard()).map(|hook| Hook::clone(hook)).collect()
+        registry_of_files(left_out)
     }
 }
 

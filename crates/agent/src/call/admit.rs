@@ -252,6 +252,7 @@ impl ToolInvocation<'_> {
     async fn approve(&mut self, tool: &Arc<dyn Tool>, opinion: HookOpinion) -> Result<(), Box<CompletedCall>> {
         let services = self.services;
         let judgement = services.approvals.evaluate(&self.approval_subject(tool));
+        self.record_policy(judgement.policy.clone());
         let HookOpinion { demand, approved_by } = opinion;
         let is_granted = |demand: &ApprovalDemand| services.approvals.is_granted(&self.approval_subject(tool), demand);
         let is_demand_met = demand.as_ref().is_some_and(is_granted);
@@ -280,6 +281,7 @@ impl ToolInvocation<'_> {
         };
         match permission {
             Permission::Protected(path) if services.interaction == Interaction::Headless => {
+                self.refused_by = Some("protected path");
                 Err(self.reject(format!("Tool execution blocked: {}", protected_path_denial(&path))))
             }
             Permission::Protected(path) => self.ask_user(tool, asked_by, Some(path), judgement.flag_effect).await,
@@ -288,10 +290,11 @@ impl ToolInvocation<'_> {
                 self.decision = self.decision.or(Some(CallDecision::AutoAccept));
                 Ok(())
             }
-            Permission::Refused(reason) => Err(self.reject(format!("Tool execution blocked: {reason}"))),
-            Permission::Denied(words) => Err(self.reject(words)),
+            Permission::Refused(reason) => Err(self.reject_by_mode(&reason)),
+            Permission::Denied(words) => Err(self.reject_by_policy(words)),
             Permission::Ask if services.interaction == Interaction::Headless => {
                 tracing::debug!(by = "nobody", "refused: the user would have to be asked");
+                self.refused_by = Some("no user to ask");
                 self.decision = Some(CallDecision::Reject);
                 Err(Box::new(failed_call(
                     ToolErrorKind::PolicyViolation,
@@ -314,6 +317,16 @@ impl ToolInvocation<'_> {
             only_reads_project(&name, &args, &place, &resolver)
         });
         matches!(tokio::time::timeout(MAX_ANALYSIS_TIME, analysis).await, Ok(Ok(true)))
+    }
+
+    fn reject_by_mode(&mut self, reason: &str) -> Box<CompletedCall> {
+        self.refused_by = Some("approval mode");
+        self.reject(format!("Tool execution blocked: {reason}"))
+    }
+
+    fn reject_by_policy(&mut self, words: String) -> Box<CompletedCall> {
+        self.refused_by = Some("policy");
+        self.reject(words)
     }
 
     fn reject(&mut self, words: String) -> Box<CompletedCall> {
@@ -367,12 +380,13 @@ impl ToolInvocation<'_> {
             self.apply_user_edit(args.clone())?;
             asked_by = self.before_tool().await?.demand;
             let judgement = self.services.approvals.evaluate(&self.approval_subject(tool));
+            self.record_policy(judgement.policy.clone());
             let permission = judgement.permission;
             flag_effect = judgement.flag_effect;
             protected = if let Permission::Protected(path) = &permission { Some(path.clone()) } else { None };
             match permission {
-                Permission::Refused(reason) => return Err(self.reject(format!("Tool execution blocked: {reason}"))),
-                Permission::Denied(words) => return Err(self.reject(words)),
+                Permission::Refused(reason) => return Err(self.reject_by_mode(&reason)),
+                Permission::Denied(words) => return Err(self.reject_by_policy(words)),
                 _ if *self.args == args => {
                     self.allowed_path = protected.map(|path| self.services.approvals.resolve_protected_path(&path));
                     return Ok(());

@@ -9,6 +9,7 @@ use hookwright_model::{FunctionCall, Part};
 use hookwright_tools::{ResultContent, ResultPart, ToolDisplay, ToolErrorKind, ToolFailure, ToolResult};
 use serde_json::{Map, Value};
 
+use super::policy_record::policy_entry;
 use super::{CallProgress, CallResult, ToolInvocation, TurnControl, has_hooks_for};
 use crate::event::{CallError, ToolEnd, ToolEvent};
 use crate::translate::{escape_hook_marker, hook_context};
@@ -143,7 +144,7 @@ impl ToolInvocation<'_> {
             None => (JournalCallResult::Ran, None),
             Some(failure) => match failure.kind {
                 ToolErrorKind::Cancelled => (JournalCallResult::Cancelled, None),
-                ToolErrorKind::PolicyViolation => (JournalCallResult::Refused, Some("hook or policy")),
+                ToolErrorKind::PolicyViolation => (JournalCallResult::Refused, Some(self.refused_by.unwrap_or("hook"))),
                 ToolErrorKind::StopExecution => (JournalCallResult::Refused, Some("hook")),
                 _ if finished.user_denial.is_some() => (JournalCallResult::Refused, Some("user")),
                 _ => (JournalCallResult::Failed, None),
@@ -159,6 +160,7 @@ impl ToolInvocation<'_> {
             tool: self.name.clone(),
             result,
             refused_by: refused_by.map(str::to_owned),
+            policy: self.policy.as_ref().map(policy_entry),
             exit_code: None,
             ms: millis(finished.duration),
         };

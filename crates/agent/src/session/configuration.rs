@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::actor::SessionActor;
 use super::command::HooksAction;
 use super::config_watch::ConfigWatch;
+use super::guard_readiness::sleeping_guards;
 use super::hook_list::panel_text;
 use super::input_line::discover_custom_commands;
 use super::reply::{Reply, Tone};
@@ -285,6 +286,8 @@ impl SessionActor {
     fn warn_unarmed_guards(&self) {
         let view = self.shared.view();
         let unarmed = view.unarmed_guards();
+        let hooks = &view.services.hooks;
+        hooks.set_sleeping_guards(sleeping_guards(&unarmed, hooks, &view.loaded));
         unarmed.iter().for_each(|guard| self.reply(Reply::warning(guard.to_string())));
         self.leave_disallowed_mode();
     }

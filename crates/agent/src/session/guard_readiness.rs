@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use hookwright_hooks::{HookEngine, UnarmedGuard};
+use hookwright_hooks::{HookEngine, SleepingGuard, UnarmedGuard};
 use hookwright_settings::{ApprovalMode, LoadedConfig, RemovedGuardPolicy, record_guards};
 use serde_json::{Value, json};
 
@@ -30,6 +30,28 @@ pub fn unarmed_in_engine(engine: &HookEngine, loaded: &LoadedConfig) -> Vec<Unar
     let asleep: Vec<UnarmedGuard> = loaded.unarmed_guards.iter().filter(known).cloned().collect();
     unarmed.extend(asleep);
     unarmed
+}
+
+/// Returns the unarmed guards with their declarations, for the record of events at which they should have been asked.
+pub(super) fn sleeping_guards(
+    unarmed: &[UnarmedGuard],
+    engine: &HookEngine,
+    loaded: &LoadedConfig,
+) -> Vec<SleepingGuard> {
+    if unarmed.is_empty() {
+        return Vec::new();
+    }
+    let mut declared = engine.registry().hooks().to_vec();
+    declared.extend(loaded.untrusted_project_guards());
+    let of_guard = |guard: &UnarmedGuard| {
+        let declarations: Vec<_> = declared.iter().filter(|hook| hook.id() == guard.name).cloned().map(Some).collect();
+        if declarations.is_empty() { vec![None] } else { declarations }
+    };
+    let with_declaration = |guard: &UnarmedGuard| {
+        let guard = guard.clone();
+        of_guard(&guard).into_iter().map(move |declaration| SleepingGuard { guard: guard.clone(), declaration })
+    };
+    unarmed.iter().flat_map(with_declaration).collect()
 }
 
 /// Returns whether tool calls skip approval because of this mode.

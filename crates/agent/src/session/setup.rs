@@ -14,7 +14,7 @@ use hookwright_tools::{
 };
 
 use super::agents::trusted_agents;
-use super::guard_readiness::mode_obstacle;
+use super::guard_readiness::{mode_obstacle, sleeping_guards};
 use super::model_selection::SelectedModel;
 use super::options::{HookUse, SessionError, SessionOptions};
 use super::{mcp_servers, model_selection};
@@ -137,6 +137,8 @@ pub(super) fn prepare_agent(
         .set_definitions(trusted_agents(loaded, &services.tamper_watch.untrusted_instructions()), &services.tools);
     let source = if history.is_empty() { StartSource::Startup } else { StartSource::Resume };
     let agent = Agent::new(services, model_name, system, transcript, history);
+    let hooks = &agent.services().hooks;
+    hooks.set_sleeping_guards(sleeping_guards(unarmed, hooks, loaded));
     Ok(PreparedAgent { agent, start_source: source, skills, connection, warnings })
 }
 

@@ -9,9 +9,10 @@ use hookwright_agent::UntrustedChanges;
 use hookwright_agent::session::unarmed_in;
 use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostSession, HostVerdict, Ruling, ToolRecognition};
 use hookwright_hooks::{
-    AgentHost, AnyEvent, EventKind, FailureAction, Hook, HookCapability, HookEngine, HookState, MergedAnswer,
-    OnUnknown, Outcome, Registry, RunContext, RunLimits, Session, Source, SubAgent, UnarmedGuard,
+    AgentHost, AnyEvent, EventKind, FailureAction, Hook, HookCapability, HookEngine, MergedAnswer, OnUnknown, Outcome,
+    Registry, RunContext, RunLimits, Session, Source, SubAgent, UnarmedGuard,
 };
+use hookwright_journal::BridgeRefusal;
 use hookwright_settings::{
     LoadOptions, LoadPurpose, LoadedConfig, RemovedGuardPolicy, SettingsFileState, claude_migration, load,
     record_guards,
@@ -22,6 +23,7 @@ use super::confinement::confine_calls;
 use super::record::{BridgeRecord, EventCollector};
 use crate::commands::run::launcher;
 
+use super::own_refusals::{ForeignCall, unknown_call_refusal};
 use super::{BridgeReply, BridgeRequest, project_root, refusal};
 
 /// How long a timed-out hook may take to end: the agent does not wait longer.
@@ -79,16 +81,16 @@ fn evaluate_in_project(
     let collector = EventCollector::new(host_event);
     let engine = build_engine(host_event, loaded, deadline, selection, collector.clone());
     if is_refusable(host_event)
-        && let Some(words) = unguarded_reason(&engine, loaded, host_event)
+        && let Some(cause) = unguarded_reason(&engine, loaded, host_event)
     {
-        return refusal(call, host_event.info, words);
+        return refusal(call, host_event.info, cause);
     }
     let Some(row) = host_event.info else { return evaluate_unknown_event(call, host_event, &loaded.registry) };
     let mut verdict = HostVerdict::default();
-    if row.is_gate()
-        && let Some(words) = unknown_call_refusal(host_event, &engine)
-    {
-        verdict.add_ruling(Ruling::Deny, &words);
+    let unknown = ForeignCall::from_event(host_event).filter(|_| row.is_gate());
+    let own_refusal = unknown.and_then(|call| unknown_call_refusal(&call, &engine));
+    if let Some((_, words)) = &own_refusal {
+        verdict.add_ruling(Ruling::Deny, words);
     }
     let outcomes = match verdict.ruling {
         Ruling::Pass => fire_views(call, host_event, loaded, &engine, deadline),
@@ -96,8 +98,8 @@ fn evaluate_in_project(
     };
     let outcomes = match outcomes {
         Ok(outcomes) => outcomes,
-        Err(words) => {
-            let mut reply = refusal(call, host_event.info, words);
+        Err(cause) => {
+            let mut reply = refusal(call, host_event.info, cause);
             reply.record.add_engine_events(collector.take());
             return reply;
         }
@@ -110,7 +112,10 @@ fn evaluate_in_project(
     }
     let mut verdict = if verdict.ruling == Ruling::Pass { merged_verdict } else { verdict };
     let left_out = untrusted_hook_notes(host_event, loaded, verdict.ruling);
-    let mut record = BridgeRecord::new(verdict.ruling, verdict.reason.clone());
+    let mut record = match own_refusal {
+        Some((cause, words)) => BridgeRecord::refused(cause, words),
+        None => BridgeRecord::new(verdict.ruling, verdict.reason.clone()),
+    };
     record.add_untrusted_hooks(&left_out);
     record.add_engine_events(collector.take());
     if is_confined {
@@ -184,13 +189,18 @@ fn is_refusable(host_event: &HostEvent) -> bool {
 
 /// Returns why the event must be refused before any hook runs: settings that can't be read, or guards
 /// that are not armed.
-fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, host_event: &HostEvent) -> Option<String> {
+fn unguarded_reason(
+    engine: &HookEngine,
+    loaded: &LoadedConfig,
+    host_event: &HostEvent,
+) -> Option<(BridgeRefusal, String)> {
     let broken = loaded.files.iter().find(|file| file.state == SettingsFileState::Broken);
     if let Some(file) = broken {
         let path = file.path.display();
-        return Some(format!(
+        let words = format!(
             "{path} can't be read and may contain guards, so every call is refused; `hookwright hooks validate` says what is wrong"
-        ));
+        );
+        return Some((BridgeRefusal::BrokenSettings, words));
     }
     // A guard on an event that the agent can't refuse is missing at every gate.
     let can_be_refused = |kind| host_event.host.events_for(kind).any(|row| row.can(HookCapability::Deny));
@@ -205,7 +215,7 @@ fn unguarded_reason(engine: &HookEngine, loaded: &LoadedConfig, host_event: &Hos
     }
     let unarmed = unarmed_in(engine, loaded);
     let guard = unarmed.iter().find(concerned)?;
-    Some(format!("{guard}; {}", guard.advice()))
+    Some((BridgeRefusal::GuardNotArmed, format!("{guard}; {}", guard.advice())))
 }
 
 /// Whether a guard exists, or could exist, that an unreadable event may concern.
@@ -263,62 +273,10 @@ fn evaluate_unknown_event(call: &BridgeRequest<'_>, host_event: &HostEvent, regi
             call.host.title(),
             host_event.name
         );
-        return refusal(call, None, words);
+        return refusal(call, None, (BridgeRefusal::UnknownEvent, words));
     }
     let written = call.host.dialect().write_response(host_event, &HostVerdict::default());
     BridgeReply { response: written, record: BridgeRecord::new(Ruling::Pass, "unknown event".to_owned()) }
-}
-
-/// Returns the refusal of a tool call that is not understood.
-///
-/// A guard that does not match an unknown tool may miss it, and any guard may miss unknown arguments.
-fn unknown_call_refusal(host_event: &HostEvent, engine: &HookEngine) -> Option<String> {
-    let tool = host_event.tool.as_ref()?;
-    let registry = engine.registry();
-    if registry.on_unknown() == OnUnknown::Allow {
-        return None;
-    }
-    let about_servers = match tool.recognition {
-        ToolRecognition::Known | ToolRecognition::Harmless => return None,
-        ToolRecognition::UnknownArguments => return unknown_arguments_refusal(host_event, &registry),
-        ToolRecognition::UnknownServer => true,
-        ToolRecognition::Unknown => false,
-    };
-    let asked: Vec<Arc<Hook>> = host_event
-        .views
-        .iter()
-        .filter_map(|view| engine.plan(view.event.kind(), view.event.subject()))
-        .flat_map(|plan| plan.hooks.clone())
-        .collect();
-    let is_blind = |hook: &Hook, state: &HookState| {
-        hook.is_guard()
-            && hook.event == EventKind::BeforeTool
-            && *state == HookState::Enabled
-            && (!about_servers || hook.matcher_text.as_ref().is_some_and(|text| text.to_lowercase().contains("mcp")))
-            && !asked.iter().any(|one| one.id() == hook.id())
-    };
-    let blind = registry.entries().find(|(hook, state)| is_blind(hook, state)).map(|(hook, _)| hook.id().to_owned())?;
-    Some(format!(
-        "guard `{blind}` does not know the tool `{}` of {}, so the call is refused; give the guard a matcher for that tool, or set `hooksConfig.onUnknown` in your own settings",
-        tool.name,
-        host_event.host.title()
-    ))
-}
-
-/// Returns the refusal of a known tool's call whose arguments are not understood.
-fn unknown_arguments_refusal(host_event: &HostEvent, registry: &Registry) -> Option<String> {
-    let tool = host_event.tool.as_ref()?;
-    let is_awake = |(hook, state): &(&Arc<Hook>, &HookState)| {
-        hook.is_guard() && hook.event == EventKind::BeforeTool && **state == HookState::Enabled
-    };
-    let (guard, _) = registry.entries().find(is_awake)?;
-    Some(format!(
-        "guard `{}` can't judge this call of `{}` of {}, so the call is refused: {}; `hooksConfig.onUnknown` in your own settings can let it pass",
-        guard.id(),
-        tool.name,
-        host_event.host.title(),
-        tool.uncertainty.as_deref().unwrap_or("its arguments are not known")
-    ))
 }
 
 /// Fires every view in turn. A refusal of one view refuses the event, so the remaining ones are skipped.
@@ -328,7 +286,7 @@ fn fire_views(
     loaded: &LoadedConfig,
     engine: &HookEngine,
     deadline: Instant,
-) -> Result<Vec<Outcome<()>>, String> {
+) -> Result<Vec<Outcome<()>>, (BridgeRefusal, String)> {
     let planned = |event: &AnyEvent| engine.plan(event.kind(), event.subject());
     let plans: Vec<_> = host_event.views.iter().map(|view| planned(&view.event)).collect();
     if plans.iter().all(Option::is_none) {
@@ -338,8 +296,8 @@ fn fire_views(
     if call.trial.is_none() {
         announce_hooks(loaded);
     }
-    let runtime =
-        crate::runtime::start_single_threaded().map_err(|error| format!("hookwright can't run hooks: {error:#}"))?;
+    let runtime = crate::runtime::start_single_threaded()
+        .map_err(|error| (BridgeRefusal::Failure, format!("hookwright can't run hooks: {error:#}")))?;
     let context = run_context(host_event);
     let cancel = CancellationToken::new();
     let outcomes = runtime.block_on(async {
@@ -367,7 +325,8 @@ fn fire_views(
     let is_no = outcomes.iter().any(|outcome| outcome.merged.answer.ends_plan());
     if cancel.is_cancelled() && guarded && !is_no {
         let title = call.host.title();
-        return Err(format!("a guard did not finish before {title} stops waiting for it"));
+        let words = format!("a guard did not finish before {title} stops waiting for it");
+        return Err((BridgeRefusal::OutOfTime, words));
     }
     Ok(outcomes)
 }

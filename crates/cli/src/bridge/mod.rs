@@ -9,6 +9,7 @@
 mod confinement;
 mod delegation;
 mod evaluation;
+mod own_refusals;
 mod project_root;
 mod proxied_event;
 pub(crate) mod record;
@@ -24,11 +25,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use hookwright_bridge::{Host, HostEvent, HostEventInfo, HostResponse, PayloadError, Ruling, ToolRecognition, payload};
+use hookwright_journal::BridgeRefusal;
 use hookwright_settings::ProcessEnv;
 
 use crate::args::BridgeArgs;
 use crate::{exit, output, runtime};
 pub(crate) use confinement::split_confined_command;
+pub(crate) use own_refusals::{ForeignCall, unknown_call_refusal};
 pub(crate) use proxied_event::{ProxiedAgent, ProxiedEvent, judge};
 use record::BridgeRecord;
 use trial::TrialMode;
@@ -101,7 +104,7 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
     };
     if thread::Builder::new().name("judge".to_owned()).stack_size(runtime::STACK_BYTES).spawn(judge).is_err() {
         let words = "hookwright can't judge this: the machine can't start another thread";
-        return refuse_unfinished(args, progress, started, words.to_owned());
+        return refuse_unfinished(args, progress, started, (BridgeRefusal::Failure, words.to_owned()));
     }
     let row = args.event.as_deref().and_then(|name| args.agent.event(name));
     let limit = started + Host::answer_deadline(args.deadline.unwrap_or_else(|| args.agent.timeout(row)));
@@ -115,7 +118,7 @@ pub(crate) fn run(args: &BridgeArgs, world: fn() -> ProcessEnv) -> u8 {
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if progress.claim() => {
             let title = args.agent.title();
             let words = format!("hookwright did not finish before {title} stops waiting for it");
-            refuse_unfinished(args, progress, started, words)
+            refuse_unfinished(args, progress, started, (BridgeRefusal::OutOfTime, words))
         }
         // The other thread is printing the answer, or failed to.
         Err(_) => answers.recv_timeout(RECORD_TIMEOUT).unwrap_or(exit::DENIED),
@@ -151,7 +154,8 @@ fn answer_event(
         trial: trial.as_ref(),
     };
     let reply = catch_unwind(AssertUnwindSafe(|| answer_call(&call))).unwrap_or_else(|_| {
-        refusal(&call, call.entry_event_row(), "hookwright had an internal error; no hook could judge this".to_owned())
+        let words = "hookwright had an internal error; no hook could judge this".to_owned();
+        refusal(&call, call.entry_event_row(), (BridgeRefusal::Failure, words))
     });
     let reply = match call.trial {
         Some(trial) => trial.record_and_refuse(&call, reply),
@@ -167,7 +171,12 @@ fn answer_event(
 }
 
 /// Refuses an event whose evaluation has not ended; returns the exit code.
-fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, started: Instant, words: String) -> u8 {
+fn refuse_unfinished(
+    args: Arc<BridgeArgs>,
+    progress: Arc<EvaluationProgress>,
+    started: Instant,
+    (cause, words): (BridgeRefusal, String),
+) -> u8 {
     let row = progress.row.get().copied().or_else(|| args.event.as_deref().and_then(|name| args.agent.event(name)));
     let written = args.agent.dialect().write_refusal(args.agent, row, &words);
     let code = print_response(&written);
@@ -185,7 +194,7 @@ fn refuse_unfinished(args: Arc<BridgeArgs>, progress: Arc<EvaluationProgress>, s
             progress: &progress,
             trial: None,
         };
-        record::write(&call, BridgeReply { response: written, record: BridgeRecord::new(Ruling::Deny, words) });
+        record::write(&call, BridgeReply { response: written, record: BridgeRecord::refused(cause, words) });
         drop(kept);
     };
     if thread::Builder::new().stack_size(runtime::STACK_BYTES).spawn(keep).is_ok() {
@@ -242,7 +251,7 @@ fn answer_unreadable(call: &BridgeRequest<'_>, error: &PayloadError) -> BridgeRe
     let row = call.entry_event_row();
     let words = format!("hookwright can't read this event of {}: {error}", call.host.title());
     match evaluation::may_be_guarded(call, row) {
-        true => refusal(call, row, words),
+        true => refusal(call, row, (BridgeRefusal::UnreadablePayload, words)),
         false => {
             let written = call
                 .host
@@ -268,9 +277,14 @@ fn unknown_host_event(call: &BridgeRequest<'_>, row: Option<&'static HostEventIn
     }
 }
 
-pub(crate) fn refusal(call: &BridgeRequest<'_>, row: Option<&HostEventInfo>, words: String) -> BridgeReply {
+/// Refuses an event without the answer of a hook.
+fn refusal(
+    call: &BridgeRequest<'_>,
+    row: Option<&HostEventInfo>,
+    (cause, words): (BridgeRefusal, String),
+) -> BridgeReply {
     let written = call.host.dialect().write_refusal(call.host, row, &words);
-    BridgeReply { response: written, record: BridgeRecord::new(Ruling::Deny, words) }
+    BridgeReply { response: written, record: BridgeRecord::refused(cause, words) }
 }
 
 /// Prints an answer. If that fails, the exit code refuses, as far as an exit code can.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use hookwright_bridge::{Host, HostResponse};
 use hookwright_hooks::EventKind;
+use hookwright_journal::BridgeRefusal;
 use hookwright_settings::ProcessEnv;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -63,7 +64,7 @@ pub(crate) async fn judge(event: ProxiedEvent) -> Value {
         // The disk may be what the evaluation waits for, so the line is written on a thread too.
         let _ = spawn(move || {
             let call = event.request(started, &progress);
-            record::write(&call, refusal(&call, None, reason.to_owned()));
+            record::write(&call, refusal(&call, None, (BridgeRefusal::Other, reason.to_owned())));
         });
     }
     json!({"ruling": "deny", "reason": reason})
@@ -93,7 +94,11 @@ fn answer_event(
     }
     let call = event.request(started, progress);
     let reply = catch_unwind(AssertUnwindSafe(|| evaluate(&call, event))).unwrap_or_else(|_| {
-        refusal(&call, None, "hookwright had an internal error; no hook could judge this".to_owned())
+        refusal(
+            &call,
+            None,
+            (BridgeRefusal::Failure, "hookwright had an internal error; no hook could judge this".to_owned()),
+        )
     });
     if !progress.claim() {
         return;

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hookwright_bridge::{Host, HostEvent, Ruling};
 use hookwright_hooks::{EventKind, EventReport, HookCapability, Observer};
 use hookwright_journal::{
-    Entry, EventEntry, EventSource, HostAnswer, JournalLine, JournalOpener, Loss, Verdict, event_entry, millis, opener,
+    BridgeRefusal, Entry, EventEntry, EventSource, HostAnswer, JournalLine, JournalOpener, Loss, Verdict, event_entry,
+    millis, opener,
 };
 use hookwright_settings::{LoadOptions, LoadPurpose, LoadedConfig, load};
 use serde_json::{Map, Value, json};
@@ -61,6 +62,13 @@ impl BridgeRecord {
         if !reason.is_empty() {
             record.content.insert("reason".to_owned(), reason.into());
         }
+        record
+    }
+
+    /// Builds the record of an event that the bridge refuses itself.
+    pub(crate) fn refused(cause: BridgeRefusal, reason: String) -> BridgeRecord {
+        let mut record = BridgeRecord::new(Ruling::Deny, reason);
+        record.common.refusal = Some(cause);
         record
     }
 
@@ -144,6 +152,11 @@ impl BridgeRecord {
     fn into_lines(mut self, call: &BridgeRequest<'_>, reply: &HostOutcome) -> Vec<EntryWithContent> {
         let common = &mut self.common;
         common.agent = call.agent_name.to_owned();
+        // An event that could not be read is that of the entry.
+        if common.host_event.is_none() {
+            common.host_event = call.entry_event.map(str::to_owned);
+            common.event = call.entry_event_row().and_then(|row| row.kind).map_or("", EventKind::name).to_owned();
+        }
         common.told = Some(HostAnswer { verdict: self.ruling.as_str().to_owned(), exit: reply.exit_code });
         common.lost = reply.losses.clone();
         common.ms = millis(call.started.elapsed());
@@ -253,6 +266,7 @@ fn trace_fields(time: &str, entry: &EventEntry, content: &Value) -> Value {
     set("why", content["reason"].clone());
     set("stood_down_for", json!(entry.stood_down_for));
     set("left_out", json!(entry.left_out));
+    set("refusal", json!(entry.refusal));
     set("confined", json!(entry.confined));
     let run = |(at, hook): (usize, &hookwright_journal::HookEntry)| {
         json!({

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use hookwright_bridge::{HostEvent, HostVerdict, Ruling};
 use hookwright_hooks::EventKind;
+use hookwright_journal::BridgeRefusal;
 use serde::Deserialize;
 
 use super::record::{self, BridgeRecord};
@@ -55,7 +56,8 @@ impl TrialMode {
             return BridgeReply { response, record: BridgeRecord::new(Ruling::Deny, String::new()) };
         }
         let row = call.progress.row.get().copied().or_else(|| call.entry_event_row());
-        refusal(call, row, "this is a trial: no guard refused the call, so it is refused here".to_owned())
+        let words = "this is a trial: no guard refused the call, so it is refused here".to_owned();
+        refusal(call, row, (BridgeRefusal::Other, words))
     }
 }
 

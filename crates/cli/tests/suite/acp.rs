@@ -264,6 +264,34 @@ fn an_unarmed_guard_is_a_question_and_leaving_starts_nothing() {
     editor.close();
 }
 
+/// A session that goes on without a guard has on record the calls that the guard should have been asked about.
+#[test]
+fn calls_past_a_sleeping_guard_are_on_record() {
+    let sandbox = sandbox();
+    let guard = json!({"type": "rule", "name": "asleep", "guard": true, "decision": "deny", "reason": "no",
+        "when": {"commands": ["echo"]}, "onDoubt": "allow"});
+    sandbox.user_settings(&json!({"hooks": {"BeforeTool": [{"hooks": [guard]}], "disabled": ["asleep"]}}));
+    let echo = json!({"command": "echo hi"});
+    let list = json!({"command": "ls"});
+    let script = ReplayBuilder::new().calls("run_shell_command", echo).calls("run_shell_command", list).says("done");
+    let replay = sandbox.replay(&script);
+    let mut editor = Editor::start(&sandbox, &["--fake-responses", &replay]);
+    let session = editor.new_session(&sandbox.project());
+    editor.choices = vec!["Go on"];
+    assert_eq!(editor.prompt(&session, "hi"), "end_turn");
+    assert!(editor.text().contains("done"), "{}", editor.text());
+    editor.close();
+    // The guard has no say about the second call.
+    let run = sandbox.run(&["journal", "query", "kind=event", "--json"]).expect_exit_code(0);
+    let events = run.json_lines();
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert_eq!(events[0]["content"]["input"]["tool_input"]["command"], "echo hi");
+    assert!(events[0]["unarmed"][0].as_str().unwrap().contains("guard `asleep`"), "{events:#?}");
+    assert_eq!((&events[0]["verdict"], &events[0]["hooks"]), (&json!("pass"), &Value::Null));
+    let why = sandbox.run(&["hooks", "why", "last"]).expect_exit_code(0).stdout;
+    assert!(why.contains("1 guard should have been asked.") && why.contains("switch it off"), "{why}");
+}
+
 #[test]
 fn commands_modes_and_bad_requests_are_answered() {
     let sandbox = sandbox();

@@ -217,9 +217,116 @@ fn the_page_holds_the_lines_and_is_private() {
     let file = sandbox.project().join("page.html");
     let page = fs::read_to_string(&file).unwrap();
     assert!(page.contains("ask a maintainer") && !page.contains("push '</script>"), "{page}");
+    // It tells the story of an event in the words of `hooks why`.
+    let why = sandbox.run(&["hooks", "why", "last", "denied"]).expect_exit_code(0).stdout;
+    for words in ["The decision was deny, by no-push. Reason: ask a maintainer.", "refused by hook"] {
+        assert!(why.contains(words) && page.contains(words), "{words}: {why}");
+    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     }
+}
+
+fn user_policy(sandbox: &Sandbox, text: &str) {
+    let folder = sandbox.home().join(".gemini/policies");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("p.toml"), text).unwrap();
+}
+
+/// A policy's decision is on record with its file, also about a call that no hook has seen.
+#[test]
+fn policies_are_on_record_and_replayed() {
+    let sandbox = sandbox();
+    let rule = |command: &str| {
+        format!(
+            "[[rule]]\ntoolName = \"run_shell_command\"\ncommandPrefix = \"{command}\"\ndecision = \"deny\"\npriority = 5\n"
+        )
+    };
+    user_policy(&sandbox, &rule("git push"));
+    let prompt = format!("{}\n{}\nsay done", call("git push origin"), call("echo hi"));
+    sandbox.run(&["-p", &prompt, "--approval-mode", "yolo"]).expect_exit_code(0);
+    // Nobody decided about the other call, so that it left no line.
+    let events = lines(&sandbox, &["kind=event"]);
+    assert_eq!(events.len(), 1, "{events:#?}");
+    assert_eq!(events[0]["content"]["input"]["tool_input"]["command"], "git push origin");
+    assert_eq!((&events[0]["verdict"], &events[0]["hooks"]), (&json!("pass"), &Value::Null));
+    let ends = lines(&sandbox, &["verdict=deny"]);
+    assert_eq!(ends.len(), 1, "{ends:#?}");
+    assert_eq!((&ends[0]["kind"], &ends[0]["refused_by"]), (&json!("call"), &json!("policy")));
+    let policy = &ends[0]["policy"];
+    assert_eq!((&policy["verdict"], &policy["line"]), (&json!("deny"), &json!(1)), "{policy}");
+    assert!(policy["file"].as_str().unwrap().ends_with(".gemini/policies/p.toml"), "{policy}");
+    let why = sandbox.run(&["hooks", "why", "last", "denied"]).expect_exit_code(0).stdout;
+    for words in ["Denied by a policy: run_shell_command `git push origin`", "It was denied, by the rule at"] {
+        assert!(why.contains(words), "{words}: {why}");
+    }
+    let shown = sandbox.run(&["journal", "show", &ends[0]["seq"].to_string()]).expect_exit_code(0).stdout;
+    assert!(shown.contains("deny, by the rule at"), "{shown}");
+    sandbox.run(&["journal", "verify"]).expect_exit_code(0);
+
+    let same = sandbox.run(&["hooks", "replay"]).expect_exit_code(0);
+    assert!(same.stdout.contains("and 1 policy rule about 1 of 1"), "{same:?}");
+    user_policy(&sandbox, &rule("git pull"));
+    let report = sandbox.run(&["hooks", "replay", "--json"]).expect_exit_code(1).json();
+    assert_eq!(report["no_longer_stops"][0]["by"], json!(["a policy"]), "{report:#}");
+    // Other agents do not know the policies.
+    let payload = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_use_id": "t",
+        "cwd": sandbox.project(), "tool_input": {"command": "git pull"}});
+    sandbox.run_with_input(&["bridge", "claude-code"], &payload.to_string()).expect_exit_code(0);
+    let report = sandbox.run(&["hooks", "replay", "--json"]).expect_exit_code(1).json();
+    assert_eq!((&report["replayed"], &report["stops"]), (&json!(2), &json!([])), "{report:#}");
+}
+
+#[test]
+fn a_new_policy_is_tried_on_what_hooks_have_seen() {
+    let sandbox = guarded();
+    sandbox.run(&["-p", &call("echo hi"), "--approval-mode", "yolo"]).expect_exit_code(0);
+    sandbox.run(&["hooks", "replay"]).expect_exit_code(0);
+    user_policy(
+        &sandbox,
+        "[[rule]]\ntoolName = \"run_shell_command\"\ndecision = \"deny\"\ndenyMessage = \"no shell\"\n",
+    );
+    let report = sandbox.run(&["hooks", "replay", "--json"]).expect_exit_code(1).json();
+    let stop = &report["stops"][0];
+    assert_eq!((&stop["before"], &stop["after"]), (&json!("pass"), &json!("deny")), "{report:#}");
+    assert!(stop["by"][0].as_str().unwrap().contains("policies/p.toml:1"), "{report:#}");
+    assert_eq!(stop["reason"], "Tool execution denied by policy: no shell");
+    // One hook alone is compared with itself.
+    let one = sandbox.run(&["hooks", "replay", "--hook", "no-push", "--json"]).expect_exit_code(0).json();
+    assert_eq!(one["stops"], json!([]), "{one:#}");
+}
+
+/// A key with a passphrase signs by ssh-keygen; another kind of key is refused with what to do.
+#[test]
+fn seals_are_signed_with_keys_that_have_a_passphrase() {
+    if !hookwright_testkit::has_program("ssh-keygen") {
+        hookwright_testkit::report_skipped("journal", "there is no ssh-keygen");
+        return;
+    }
+    let sandbox = guarded();
+    sandbox.run(&["-p", &call("echo hi"), "--approval-mode", "yolo"]).expect_exit_code(0);
+    sandbox.script("ask", "echo long-secret");
+    let asks = sandbox.project().join(".gemini/hooks/ask").display().to_string();
+    let sandbox = sandbox.env("SSH_ASKPASS", &asks).env("SSH_ASKPASS_REQUIRE", "force");
+    let make = |kind: &str, passphrase: &str| {
+        let file = sandbox.project().join(kind);
+        let mut program = std::process::Command::new("ssh-keygen");
+        program.args(["-q", "-t", kind, "-N", passphrase, "-f"]).arg(&file).stdin(std::process::Stdio::null());
+        hookwright_testkit::finish(program.spawn().unwrap()).expect_exit_code(0);
+        file.display().to_string()
+    };
+    let ecdsa = make("ecdsa", "");
+    let refused = sandbox.run(&["journal", "seal", "--key", &ecdsa]).expect_exit_code(1);
+    assert!(refused.stderr.contains("`ssh-keygen -t ed25519 -f FILE` makes one"), "{refused:?}");
+    let key = make("ed25519", "long-secret");
+    let sealed = sandbox.run(&["journal", "seal", "--key", &key]).expect_exit_code(0);
+    let seal = sandbox.write("seal", &sealed.stdout).display().to_string();
+    let public = format!("{key}.pub");
+    let checked = sandbox.run(&["journal", "verify", "--seal", &seal, "--key", &public]).expect_exit_code(0);
+    assert!(checked.stdout.contains("holds, signed by SHA256:"), "{checked:?}");
+    let wrong = sandbox.env("SSH_ASKPASS", "/bin/false");
+    let failed = wrong.run(&["journal", "seal", "--key", &key]).expect_exit_code(1);
+    assert!(failed.stdout.is_empty() && failed.stderr.contains("nothing is sealed"), "{failed:?}");
 }

@@ -429,3 +429,39 @@ fn a_line_of_the_journal_becomes_a_test_case() {
     let run = sandbox.run(&["hooks", "test", "--from-journal", &number]).expect_exit_code(1);
     assert!(run.stderr.contains("not on record") || run.stderr.contains("forgotten"), "{}", run.stderr);
 }
+
+/// What the bridge refuses by itself is on record as that, and judged again by what refused it.
+#[test]
+fn refusals_of_the_bridge_are_on_record_and_replayed() {
+    let guard = json!({"type": "rule", "name": "g", "guard": true, "decision": "deny", "reason": "no",
+        "when": {"commands": ["rm"]}, "onDoubt": "allow"});
+    let shell_guard = json!({"hooks": {"BeforeTool": [{"matcher": "run_shell_command", "hooks": [guard]}]}});
+    let sandbox = sandbox();
+    sandbox.settings(&shell_guard);
+    let unknown = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Frobnicate",
+        "tool_use_id": "t", "cwd": sandbox.project(), "tool_input": {"x": 1}});
+    assert!(is_denied(&sandbox.run_with_input(&["bridge", "claude-code"], &unknown.to_string())));
+    assert!(is_denied(&sandbox.run_with_input(&["bridge", "claude-code", "--event", "PreToolUse"], "{ nonsense")));
+    let mut asleep = shell_guard.clone();
+    asleep["hooks"]["disabled"] = json!(["g"]);
+    sandbox.settings(&asleep);
+    assert!(is_denied(&call(&sandbox, "s", "ls")));
+    let recorded = sandbox.run(&["journal", "query", "kind=event", "--json"]).expect_exit_code(0).json_lines();
+    let refusals: Vec<&str> = recorded.iter().map(|line| line["refusal"].as_str().unwrap()).collect();
+    assert_eq!(refusals, ["unknown_tool", "unreadable_payload", "guard_not_armed"]);
+    assert_eq!((&recorded[1]["event"], &recorded[1]["host_event"]), (&json!("BeforeTool"), &json!("PreToolUse")));
+    let why = sandbox.run(&["hooks", "why", &recorded[0]["seq"].to_string()]).expect_exit_code(0).stdout;
+    assert!(why.contains("without the answer of a hook: a guard does not know the tool."), "{why}");
+
+    // Nothing has changed for the guard that is not armed; without guards, nothing refuses the unknown tool.
+    let report = replay(&sandbox, &[]);
+    assert_eq!(report["not_replayed"], json!({"the bridge could not read what the agent sent": 1}), "{report:#}");
+    assert_eq!(lines_of(&report["no_longer_stops"]), ["Frobnicate"], "{report:#}");
+    sandbox.settings(&shell_guard);
+    let report = replay(&sandbox, &[]);
+    assert_eq!(lines_of(&report["no_longer_stops"]), ["run_shell_command ls"], "{report:#}");
+    assert_eq!(report["no_longer_stops"][0]["by"], json!(["the bridge itself"]), "{report:#}");
+    // A guard without a matcher knows every tool.
+    sandbox.settings(&before_tool(&json!([guard])));
+    assert_eq!(lines_of(&replay(&sandbox, &[])["no_longer_stops"]), ["Frobnicate", "run_shell_command ls"]);
+}

@@ -340,7 +340,7 @@ impl EventDispatch {
         Some(effects.unwrap_or_else(|| Effects::unknown(DISK_TIMEOUT_MESSAGE)))
     }
 
-    fn effects_place(&self) -> effects::CallPlace<'_> {
+    pub(crate) fn effects_place(&self) -> effects::CallPlace<'_> {
         call_place(&self.session, self.user_home.as_deref())
     }
 
@@ -623,6 +623,7 @@ impl EventDispatch {
             is_withheld: false,
             sequential: self.plan.sequential,
             runs: &[],
+            unarmed: &[],
             merged: &NO_ANSWER,
             duration: Duration::ZERO,
         }

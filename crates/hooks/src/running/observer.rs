@@ -15,6 +15,7 @@ use crate::answers::{Answer, CapturedStream, Decision, FailureCause, HookExit};
 use crate::effects::PathResolver;
 use crate::event::input::{HookInput, Session};
 use crate::event::{EventKind, MatcherSubject};
+use crate::guards::UnarmedGuard;
 use crate::hook::{Hook, Source};
 use crate::matching::effect_filter::MatchReason;
 
@@ -27,7 +28,7 @@ pub trait Observer: Send + Sync {
     /// Called after a hook has ended and its answer has been parsed.
     fn run_finished(&self, _run: &RunReport, _input: &HookInput) {}
     /// Called after all hooks of an event that ran have ended and their answers have been merged; for a background hook,
-    /// after it has ended.
+    /// after it has ended. Also called for an event about which a guard should have been asked that is not armed.
     fn event_finished(&self, _event: &EventReport<'_>) {}
     /// Called with the messages of a background hook and the warnings about it.
     fn background_output(&self, _event: EventKind, _messages: &[HookMessage], _warnings: &[HookMessage]) {}
@@ -130,8 +131,10 @@ pub struct EventReport<'a> {
     pub is_withheld: bool,
     /// Whether the hooks ran one after another.
     pub sequential: bool,
-    /// The runs, in plan order.
+    /// The runs, in plan order. There is none if only guards that are not armed would have been asked.
     pub runs: &'a [RunReport],
+    /// The guards that should have been asked and are not armed.
+    pub unarmed: &'a [UnarmedGuard],
     /// The merged answer.
     pub merged: &'a MergedAnswer,
     /// The time from the start of the event to the merged answer.

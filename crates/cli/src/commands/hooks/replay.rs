@@ -2,6 +2,7 @@
 
 mod comparison;
 mod lane;
+mod policies;
 mod target;
 
 use std::collections::BTreeSet;
@@ -17,6 +18,7 @@ use hookwright_journal::{Query, Reader, Verdict};
 use hookwright_settings::{ConfigPaths, ProcessEnv};
 use jiff::Timestamp;
 use lane::{Lane, LineText, Targets, project_of};
+use policies::{PolicyVerdicts, recorded_policies};
 use target::{ReplayOptions, ReplayTarget};
 
 use super::LoadedProject;
@@ -36,9 +38,10 @@ pub(super) fn run(place: &ProjectArgs, world: &ProcessEnv, args: &HookReplayArgs
     let started = Instant::now();
     let project = place.directory(world)?;
     let reader = Reader::new(&ConfigPaths::new(world).journal);
-    let query = selection_query(&reader, args, &project)?;
+    let query = selection_query(&reader, args, &project, "event")?;
     let options = ReplayOptions::new(args, place.trust_override(), world)?;
-    let mut replay = ReplayRun::new(reader, world, options)?;
+    let policies = recorded_policies(&reader, &selection_query(&reader, args, &project, "call")?)?;
+    let mut replay = ReplayRun::new(reader, world, options, Arc::new(policies))?;
     if let Some(commit) = &args.as_of {
         let target = ReplayTarget::open_commit(&project, commit, world, &replay.options)?;
         replay.targets.insert(project.clone(), Ok(Arc::new(target)));
@@ -52,11 +55,11 @@ pub(super) fn run(place: &ProjectArgs, world: &ProcessEnv, args: &HookReplayArgs
     Ok(if report.is_different() { exit::ERROR } else { exit::OK })
 }
 
-/// Returns the query for the events that the user means.
-fn selection_query(reader: &Reader, args: &HookReplayArgs, project: &Path) -> anyhow::Result<Query> {
+/// Returns the query for the events that the user means, or for the ends of their calls.
+fn selection_query(reader: &Reader, args: &HookReplayArgs, project: &Path, kind: &str) -> anyhow::Result<Query> {
     let now = Timestamp::now();
     let mut query = Query::default();
-    query.add("kind=event", now)?;
+    query.add(&format!("kind={kind}"), now)?;
     if let Some(since) = &args.since {
         query.add(&format!("since={since}"), now)?;
     }
@@ -70,12 +73,15 @@ fn selection_query(reader: &Reader, args: &HookReplayArgs, project: &Path) -> an
             let line = line_by_number(reader, number)?;
             anyhow::ensure!(line.event().is_some(), "line {number} is about no event that hooks were asked about");
             query.after_line(number.saturating_sub(1));
-            query.until_line(number);
+            // The end of its call comes later.
+            if kind == "event" {
+                query.until_line(number);
+            }
         }
         Some(session) => {
             query.add(&format!("session={session}"), now)?;
             anyhow::ensure!(
-                reader.count(&query)? > 0,
+                kind != "event" || reader.count(&query)? > 0,
                 "no event of a session `{}` is on record; `hookwright journal list` shows what is",
                 output::one_line(session)
             );
@@ -96,9 +102,14 @@ struct ReplayRun<'w> {
 }
 
 impl<'w> ReplayRun<'w> {
-    fn new(reader: Reader, world: &'w ProcessEnv, options: ReplayOptions) -> anyhow::Result<ReplayRun<'w>> {
+    fn new(
+        reader: Reader,
+        world: &'w ProcessEnv,
+        options: ReplayOptions,
+        policies: Arc<PolicyVerdicts>,
+    ) -> anyhow::Result<ReplayRun<'w>> {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        let lane = |_| Lane::new(reader.clone(), options.only_hook.as_deref());
+        let lane = |_| Lane::new(reader.clone(), options.only_hook.as_deref(), policies.clone());
         // A lane whose hook runs a program waits for it most of the time.
         let lanes = (0..cores * 2).map(lane).collect();
         let runtime = crate::runtime::start(cores)?;
@@ -191,9 +202,10 @@ impl<'w> ReplayRun<'w> {
                 report.skipped_hooks.entry(hook.clone()).or_insert_with(|| why.clone());
             }
             asked.extend(target.registry.hooks().iter().map(|hook| hook.id().to_owned()));
-            if let Some(note) = &target.note {
+            for note in target.note.iter().chain(&target.policies.problem) {
                 output::note(note)?;
             }
+            report.policy_rules = report.policy_rules.max(target.policies.rules as u64);
         }
         report.asked_hooks = asked.len() as u64;
         if let Some(name) = &args.hook
@@ -269,8 +281,14 @@ fn print_report(report: &ReplayReport, took: Duration, args: &HookReplayArgs) ->
     let seconds = took.as_secs_f64();
     writeln!(
         stdout,
-        "asked {} hooks about {} of {} recorded events {}",
+        "asked {} hooks{} about {} of {} recorded events {}",
         report.asked_hooks,
+        match report.policy_rules {
+            0 => String::new(),
+            _ if args.hook.is_some() => String::new(),
+            1 => " and 1 policy rule".to_owned(),
+            count => format!(" and {count} policy rules"),
+        },
         report.replayed,
         report.events,
         paint(DIM, format!("({seconds:.1} s)"))

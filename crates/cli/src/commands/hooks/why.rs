@@ -23,7 +23,8 @@ pub(super) fn run(
         "last" => last_event(&reader, place, world, denied)?,
         _ if denied => bail!("`denied` belongs to `last`: `hookwright hooks why last denied`"),
         number => {
-            let number = number.parse().with_context(|| {
+            let parsed = number.parse().ok();
+            let number = parsed.with_context(|| {
                 format!("`{}` is neither `last` nor the number of a line", output::one_line(number))
             })?;
             line_by_number(&reader, number)?
@@ -102,7 +103,8 @@ fn last_event(reader: &Reader, place: &ProjectArgs, world: &ProcessEnv, denied: 
     let project = place.directory(world)?;
     let now = jiff::Timestamp::now();
     let mut query = Query::default();
-    query.add("kind=event", now)?;
+    // What a policy denied is told by the line about the call's end.
+    query.add(if denied { "kind=event,call" } else { "kind=event" }, now)?;
     if denied {
         query.add("verdict=deny,stop", now)?;
     }

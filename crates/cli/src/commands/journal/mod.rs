@@ -150,6 +150,7 @@ fn deciders(event: &hookwright_journal::EventEntry) -> String {
         .decided_by
         .iter()
         .cloned()
+        .chain(event.refusal.map(|_| "the bridge".to_owned()))
         .chain(shadow)
         .map(|name| output::truncate_columns(&name, 40))
         .collect::<Vec<_>>()

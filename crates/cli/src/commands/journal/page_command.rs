@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use hookwright_journal::{Query, Reader};
+use hookwright_journal::{JournalLine, Query, Reader, Story};
 use hookwright_settings::{LoadedConfig, ProcessEnv};
 use jiff::Timestamp;
 
 use super::page::live::{JournalLines, LiveServer};
 use super::page::{ConfiguredHook, PageMeta, PageMode, write_page};
 use crate::args::JournalPageArgs;
+use crate::commands::hooks::why;
 use crate::{exit, output};
 
+/// How many of the latest lines have their story in the page.
+const MAX_TOLD_LINES: u64 = 20_000;
 /// The file that is written if none is named.
 const DEFAULT_FILE: &str = "journal.html";
 
@@ -67,14 +70,28 @@ fn page_meta(wanted: &JournalPageArgs, loaded: &LoadedConfig) -> PageMeta {
 fn write_file(file: &Path, reader: &Reader, query: &Query, meta: &PageMeta) -> anyhow::Result<()> {
     let draft = File::options().write(true).create(true).truncate(true).open(file)?;
     hookwright_disk::make_private(&draft)?;
+    let outcomes = reader.call_outcomes(query)?;
+    let mut untold = reader.count(query)?.saturating_sub(MAX_TOLD_LINES);
     let mut lines = Vec::new();
     reader.for_each(query, |_, mut line| {
         reader.resolve(&mut line);
-        lines.extend(serde_json::to_string(&line).ok());
+        let is_told = untold == 0;
+        untold = untold.saturating_sub(1);
+        let story = is_told.then(|| Story::tell(&line, outcomes.of(&line))).flatten();
+        lines.extend(page_line(&line, story.as_ref()));
         true
     })?;
     write_page(&mut BufWriter::new(draft), meta, lines.into_iter(), PageMode::Saved)?;
     Ok(())
+}
+
+/// Returns a line as the page has it, with its story, if it is told.
+fn page_line(line: &JournalLine, story: Option<&Story>) -> Option<String> {
+    let mut value = serde_json::to_value(line).ok()?;
+    if let Some(story) = story {
+        value["why"] = story.lines().into();
+    }
+    Some(value.to_string())
 }
 
 /// The lines that the live page asks for.
@@ -96,6 +113,12 @@ impl JournalLines for FollowedJournal<'_> {
             })
             .map_err(io::Error::other)?;
         Ok(lines)
+    }
+
+    fn why(&self, seq: u64) -> io::Result<Option<Vec<String>>> {
+        let Some(line) = self.reader.line(seq).map_err(io::Error::other)? else { return Ok(None) };
+        let story = why::tell(self.reader, line).map_err(io::Error::other)?;
+        Ok(story.map(|(story, _)| story.lines()))
     }
 }
 

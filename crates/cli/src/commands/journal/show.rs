@@ -40,6 +40,8 @@ fn fields(line: &JournalLine) -> Vec<(&'static str, String)> {
             fields.push(("call", format!("{} {}", call.tool, call.call)));
             fields.push(("result", call.result.as_str().to_owned()));
             fields.extend(call.refused_by.clone().map(|by| ("refused by", by)));
+            let policy = call.policy.as_ref().map(|policy| format!("{}, by {}", policy.verdict.as_str(), policy.by));
+            fields.extend(policy.map(|text| ("policy", text)));
             fields.push(("took", format!("{} ms", call.ms)));
             fields.push(("session", call.session.clone()));
         }
@@ -89,6 +91,8 @@ fn event_fields(event: &EventEntry, line: &JournalLine, fields: &mut Vec<(&'stat
     add("told", event.told.as_ref().map(|told| format!("{} (exit {})", told.verdict, told.exit)).unwrap_or_default());
     event.lost.iter().for_each(|loss| add("lost", format!("{} became {}", loss.wanted, loss.became)));
     event.left_out.iter().for_each(|hook| add("left out", hook.clone()));
+    event.unarmed.iter().for_each(|guard| add("not asked", guard.clone()));
+    add("refused as", event.refusal.map(|cause| cause.description().to_owned()).unwrap_or_default());
     add("took", format!("{} ms", event.ms));
     add("content", event.withheld.as_ref().map(|why| paint(WARN, format!("not recorded: {why}"))).unwrap_or_default());
 }

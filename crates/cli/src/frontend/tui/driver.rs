@@ -315,7 +315,10 @@ impl<'a> ScreenDriver<'a> {
     /// Opens a story in the pager.
     fn open_story(&mut self, title: &str, story: anyhow::Result<Option<Story>>, if_none: &str) {
         let text = match story {
-            Ok(Some(story)) => story.lines().join("\n"),
+            Ok(Some(story)) => {
+                let test = format!("`hookwright hooks test --from-journal {}` makes a test case of it", story.line);
+                format!("{}\n\n{test}", story.lines().join("\n"))
+            }
             Ok(None) => if_none.to_owned(),
             Err(error) => format!("the journal can't be read: {error:#}"),
         };

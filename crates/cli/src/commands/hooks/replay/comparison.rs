@@ -85,7 +85,7 @@ pub(super) struct Difference {
     pub(super) about: String,
     pub(super) before: Verdict,
     pub(super) after: Verdict,
-    /// The hooks that decide now, or decided then.
+    /// The hooks or the policy that decide now, or the hooks that decided then.
     pub(super) by: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
@@ -203,6 +203,8 @@ pub(super) struct ReplayReport {
     pub(super) redacted: u64,
     /// The hooks that were asked at all.
     pub(super) asked_hooks: u64,
+    /// The most policy rules that a project has.
+    pub(super) policy_rules: u64,
 }
 
 impl ReplayReport {

@@ -1,23 +1,30 @@
 //! A lane asks hooks about events one after another; several lanes work at the same time.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use hookwright_bridge::{Host, ToolRecognition};
 use hookwright_hooks::{
     AgentHost, AnyEvent, EventKind, HookEngine, Outcome, RunContext, RunReport, RunStatus, SubAgent,
 };
-use hookwright_journal::{EventEntry, JournalLine, Reader, Verdict, merged_verdict};
+use hookwright_journal::{BridgeRefusal, EventEntry, JournalLine, Reader, Verdict, merged_verdict};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::comparison::{Difference, DifferenceKind, HookRunFacts, ReplayReport, recorded_verdict, without_approval};
+use super::policies::{PolicyVerdicts, call_key};
 use super::target::ReplayTarget;
+use crate::bridge::{ForeignCall, unknown_call_refusal};
 use crate::commands::journal::{recorded_input, subject};
 
 /// After this many timeouts a hook is not asked any more.
 const MAX_TIMEOUTS: u32 = 3;
+
+/// Who decides where the bridge refuses without the answer of a hook.
+const BRIDGE: &str = "the bridge itself";
 
 /// The targets by the project's path, or why its events can't be replayed.
 pub(super) type Targets = HashMap<PathBuf, Result<Arc<ReplayTarget>, String>>;
@@ -29,6 +36,8 @@ pub(super) type LineText = Box<str>;
 pub(super) struct Lane {
     reader: Reader,
     only_hook: Option<Arc<str>>,
+    /// What policies decided about the recorded calls.
+    policies: Arc<PolicyVerdicts>,
     engines: HashMap<PathBuf, LaneEngine>,
     pub(super) report: ReplayReport,
 }
@@ -41,6 +50,15 @@ struct LaneEngine {
     timeouts: HashMap<String, u32>,
     /// The hooks that are not asked, whose recorded answers count.
     skipped: HashSet<String>,
+    /// Why the bridge would refuse every call of the project now, once that was asked for.
+    unguarded: OnceCell<Option<String>>,
+}
+
+/// A decision about a recorded event as it would be now.
+struct DecisionNow {
+    verdict: Verdict,
+    by: Vec<String>,
+    reason: Option<String>,
 }
 
 /// Reads the project of a line without reading the rest.
@@ -56,8 +74,9 @@ pub(super) fn project_of(line: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
 }
 
 impl Lane {
-    pub(super) fn new(reader: Reader, only_hook: Option<&str>) -> Lane {
-        Lane { reader, only_hook: only_hook.map(Arc::from), engines: HashMap::new(), report: ReplayReport::default() }
+    pub(super) fn new(reader: Reader, only_hook: Option<&str>, policies: Arc<PolicyVerdicts>) -> Lane {
+        let (engines, report) = (HashMap::new(), ReplayReport::default());
+        Lane { reader, only_hook: only_hook.map(Arc::from), policies, engines, report }
     }
 
     /// Asks hooks about these events.
@@ -84,7 +103,11 @@ impl Lane {
     /// Why it is not possible.
     async fn replay(&mut self, text: &str, targets: &Targets) -> Result<(), String> {
         let mut line: JournalLine = serde_json::from_str(text).map_err(|_| "the line is damaged".to_owned())?;
-        let project = line.event().ok_or("it is no event")?.project.clone();
+        let event = line.event().ok_or("it is no event")?;
+        if event.refusal == Some(BridgeRefusal::UnreadablePayload) {
+            return Err("the bridge could not read what the agent sent".to_owned());
+        }
+        let project = event.project.clone();
         let target = match targets.get(Path::new(&project)) {
             Some(Ok(target)) => target,
             Some(Err(why)) => return Err(why.clone()),
@@ -95,7 +118,7 @@ impl Lane {
             return Err("it is no event".to_owned());
         };
         let kind = EventKind::from_name(&event.event).ok_or("the event is not known here")?;
-        if event.hooks.is_empty() && event.verdict >= Verdict::Ask {
+        if event.hooks.is_empty() && event.verdict >= Verdict::Ask && event.refusal.is_none() {
             return Err("it was refused before a hook was asked".to_owned());
         }
         let lane = match self.engines.get_mut(Path::new(&project)) {
@@ -110,47 +133,56 @@ impl Lane {
         lane.enter(event, &input)?;
         let context = run_context(event, &input);
         let is_redacted = text.contains("***");
+        let policy = match self.only_hook {
+            None if kind == EventKind::BeforeTool => target.policy_decision(event, &input),
+            _ => None,
+        };
         let any = AnyEvent::from_fields(kind, input).map_err(|error| format!("its input is not complete ({error})"))?;
-        let outcome = lane.engine.fire_any_in_context(&any, &context, &CancellationToken::new()).await;
         self.report.replayed += 1;
         self.report.redacted += u64::from(is_redacted);
-        let now: Vec<HookRunFacts> = outcome.runs.iter().map(replayed_run).collect();
-        lane.drop_hanging_hooks(&outcome.runs, &mut self.report);
-        let is_meant = |name: &str| self.only_hook.as_deref().is_none_or(|only| only == name);
-        let is_compared = |run: &HookRunFacts| is_meant(&run.hook) && !lane.skipped.contains(&run.hook);
-        let then: Vec<HookRunFacts> = event.hooks.iter().map(HookRunFacts::recorded).filter(is_compared).collect();
-        self.report.add_runs(&then, &now);
-        let before = recorded_verdict(event, self.only_hook.as_deref());
-        let after = match &self.only_hook {
-            Some(_) => now.iter().map(|run| run.decision).max().map_or(Verdict::Pass, without_approval),
-            None => merged_verdict(&outcome.merged).max(lane.recorded_answers(event)),
+        let own_refusal = if self.only_hook.is_none() { lane.bridge_refusal(event, &any) } else { None };
+        let now = match own_refusal {
+            Some(reason) => DecisionNow { verdict: Verdict::Deny, by: vec![BRIDGE.to_owned()], reason: Some(reason) },
+            None => lane.ask_hooks(event, &any, &context, self.only_hook.as_deref(), &mut self.report).await,
         };
-        if let Some(kind) = DifferenceKind::between(before, after) {
-            let difference = self.difference(&line, (before, after), kind, &outcome);
+        let now = match policy {
+            Some(policy) if Verdict::from(policy.decision) > now.verdict => {
+                DecisionNow { verdict: policy.decision.into(), by: vec![policy.by], reason: policy.message }
+            }
+            _ => now,
+        };
+        let before = self.recorded_verdict(event);
+        if let Some(kind) = DifferenceKind::between(before, now.verdict) {
+            let difference = self.difference(&line, before, kind, now);
             self.report.differences.extend(difference);
         }
         Ok(())
     }
 
+    /// The verdict on record, with that of policies.
+    fn recorded_verdict(&self, event: &EventEntry) -> Verdict {
+        let by_hooks = recorded_verdict(event, self.only_hook.as_deref());
+        match &self.only_hook {
+            Some(_) => by_hooks,
+            None if self.policies.is_empty() => by_hooks,
+            None => by_hooks.max(self.policies.get(&call_key(event)).copied().unwrap_or_default()),
+        }
+    }
+
     fn difference(
         &self,
         line: &JournalLine,
-        (before, after): (Verdict, Verdict),
+        before: Verdict,
         kind: DifferenceKind,
-        outcome: &Outcome<()>,
+        now: DecisionNow,
     ) -> Option<Difference> {
         let event = line.event()?;
-        let answer = &outcome.merged.answer;
-        let shadow = outcome.runs.iter().find_map(|run| run.shadow_answer.as_deref());
-        let reason = [Some(answer), shadow]
-            .into_iter()
-            .flatten()
-            .find_map(|answer| answer.stop_reason.clone().or_else(|| answer.reason.clone()));
-        let by = match (after > before, &self.only_hook) {
-            (_, Some(only)) => vec![only.to_string()],
-            (true, None) if !outcome.merged.decided_by.is_empty() => outcome.merged.decided_by.clone(),
-            (true, None) => outcome.merged.approved_by.clone(),
-            (false, None) => event.decided_by.clone(),
+        let by = match &self.only_hook {
+            Some(only) => vec![only.to_string()],
+            None if now.verdict > before => now.by,
+            None if !event.decided_by.is_empty() => event.decided_by.clone(),
+            None if event.refusal.is_some() => vec![BRIDGE.to_owned()],
+            None => vec!["a policy".to_owned()],
         };
         Some(Difference {
             line: line.seq,
@@ -161,18 +193,81 @@ impl Lane {
             event: event.event.clone(),
             about: subject(line),
             before,
-            after,
+            after: now.verdict,
             by,
-            reason,
+            reason: now.reason,
             kind,
         })
+    }
+}
+
+impl DecisionNow {
+    fn by_hooks(verdict: Verdict, outcome: &Outcome<()>) -> DecisionNow {
+        let merged = &outcome.merged;
+        let shadow = outcome.runs.iter().find_map(|run| run.shadow_answer.as_deref());
+        let mut answers = [Some(&merged.answer), shadow].into_iter().flatten();
+        let reason = answers.find_map(|answer| answer.stop_reason.clone().or_else(|| answer.reason.clone()));
+        let by = if merged.decided_by.is_empty() { &merged.approved_by } else { &merged.decided_by };
+        DecisionNow { verdict, by: by.clone(), reason }
     }
 }
 
 impl LaneEngine {
     fn new(target: Arc<ReplayTarget>) -> LaneEngine {
         let skipped = target.skipped.keys().cloned().collect();
-        LaneEngine { engine: target.engine(), target, place: None, timeouts: HashMap::new(), skipped }
+        let engine = target.engine();
+        LaneEngine { engine, target, place: None, timeouts: HashMap::new(), skipped, unguarded: OnceCell::new() }
+    }
+
+    /// Asks the hooks about an event.
+    async fn ask_hooks(
+        &mut self,
+        event: &EventEntry,
+        any: &AnyEvent,
+        context: &RunContext,
+        only_hook: Option<&str>,
+        report: &mut ReplayReport,
+    ) -> DecisionNow {
+        let outcome = self.engine.fire_any_in_context(any, context, &CancellationToken::new()).await;
+        let runs: Vec<HookRunFacts> = outcome.runs.iter().map(replayed_run).collect();
+        self.drop_hanging_hooks(&outcome.runs, report);
+        let is_meant = |name: &str| only_hook.is_none_or(|only| only == name);
+        let is_compared = |run: &HookRunFacts| is_meant(&run.hook) && !self.skipped.contains(&run.hook);
+        let then: Vec<HookRunFacts> = event.hooks.iter().map(HookRunFacts::recorded).filter(is_compared).collect();
+        report.add_runs(&then, &runs);
+        let verdict = match only_hook {
+            Some(_) => runs.iter().map(|run| run.decision).max().map_or(Verdict::Pass, without_approval),
+            None => merged_verdict(&outcome.merged).max(self.recorded_answers(event)),
+        };
+        DecisionNow::by_hooks(verdict, &outcome)
+    }
+
+    /// Why the bridge itself would refuse an event of another agent now, if it would.
+    ///
+    /// Whether guards are armed is asked only for events that were refused for that: today's state says nothing of
+    /// another day.
+    fn bridge_refusal(&self, event: &EventEntry, any: &AnyEvent) -> Option<String> {
+        match event.refusal {
+            Some(BridgeRefusal::GuardNotArmed | BridgeRefusal::BrokenSettings) => {
+                self.unguarded.get_or_init(|| self.target.unguarded_reason(&self.engine)).clone()
+            }
+            _ => {
+                let recognition = ToolRecognition::from_word(event.known.as_deref()?)?;
+                if matches!(recognition, ToolRecognition::Known | ToolRecognition::Harmless) {
+                    return None;
+                }
+                let host = Host::from_name(&event.agent)?;
+                let is_gate = host.event(event.host_event.as_deref()?)?.is_gate();
+                let call = ForeignCall {
+                    agent: host.title(),
+                    tool: event.host_tool.as_deref()?,
+                    recognition,
+                    uncertainty: event.doubt.as_deref(),
+                    events: vec![any],
+                };
+                is_gate.then(|| unknown_call_refusal(&call, &self.engine)).flatten().map(|(_, words)| words)
+            }
+        }
     }
 
     /// Switches to the session and the directory of an event.

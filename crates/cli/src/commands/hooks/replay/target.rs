@@ -7,11 +7,15 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use hookwright_agent::UntrustedChanges;
+use hookwright_agent::session::unarmed_in;
+use hookwright_agent::{PolicyDecision, UntrustedChanges};
 use hookwright_hooks::{Action, Hook, HookEngine, Layer, Registry, Session, Severity, Source, parse_layer};
-use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv, TrustOverride, load};
+use hookwright_journal::EventEntry;
+use hookwright_settings::{LoadOptions, LoadedConfig, ProcessEnv, SettingsFileState, TrustOverride, load};
+use serde_json::{Map, Value};
 use tempfile::TempDir;
 
+use super::policies::CurrentPolicies;
 use crate::args::HookReplayArgs;
 use crate::commands::hooks::packs::Pack;
 use crate::commands::run;
@@ -98,6 +102,7 @@ pub(super) struct ReplayTarget {
     /// Whether a hook runs only once in a session, so that the events of a session must be asked about in order.
     pub(super) is_ordered: bool,
     pub(super) has_programs: bool,
+    pub(super) policies: CurrentPolicies,
     /// What to tell the user about the project.
     pub(super) note: Option<String>,
     /// The project's path as recorded and the path of the files that stand in for it.
@@ -175,6 +180,7 @@ impl ReplayTarget {
             registry,
             skipped,
             has_only_hook,
+            policies: CurrentPolicies::load(&loaded),
             note,
             moved: None,
             loaded,
@@ -194,6 +200,19 @@ impl ReplayTarget {
             Some(gate) => engine.trust_gate(gate).build(),
             None => engine.build(),
         }
+    }
+
+    /// What a policy or a tool list decides about a recorded call, if one does.
+    pub(super) fn policy_decision(&self, event: &EventEntry, input: &Map<String, Value>) -> Option<PolicyDecision> {
+        self.policies.decide(event, input)
+    }
+
+    /// Why the bridge refuses every call of the project now, if it does: settings that can't be read, or a guard that
+    /// is not armed.
+    pub(super) fn unguarded_reason(&self, engine: &HookEngine) -> Option<String> {
+        let broken = self.loaded.files.iter().find(|file| file.state == SettingsFileState::Broken);
+        let broken = broken.map(|file| format!("{} can't be read and may contain guards", file.path.display()));
+        broken.or_else(|| unarmed_in(engine, &self.loaded).first().map(ToString::to_string))
     }
 
     /// The folder of the project, or of the files that stand in for it.

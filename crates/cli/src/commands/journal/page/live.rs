@@ -24,6 +24,11 @@ pub(crate) trait JournalLines: Sync {
     /// Returns up to `limit` lines after the line `seq`, oldest first, each with its number; from the first line on if
     /// `seq` is `None`.
     fn after(&self, seq: Option<u64>, limit: usize) -> io::Result<Vec<(u64, String)>>;
+
+    /// Returns the story of a line as lines of text; `None` if it has none.
+    fn why(&self, _seq: u64) -> io::Result<Option<Vec<String>>> {
+        Ok(None)
+    }
 }
 
 /// A server that has an address, and does not answer yet.
@@ -115,6 +120,7 @@ impl LiveServer {
         match rest {
             "" => Response::page(page.to_vec()),
             "lines" => lines_response(request.query, journal),
+            "why" => why_response(request.query, journal),
             _ => Response::error("404 Not Found", "there is no such path"),
         }
     }
@@ -197,6 +203,17 @@ fn lines_response(query: &str, journal: &dyn JournalLines) -> Response {
     }
 }
 
+fn why_response(query: &str, journal: &dyn JournalLines) -> Response {
+    let Some(("line", number)) = query.split_once('=') else {
+        return Response::error("400 Bad Request", "the query must be `line=NUMBER`");
+    };
+    match number.parse().map(|number| journal.why(number)) {
+        Ok(Ok(lines)) => Response::story(&lines.unwrap_or_default()),
+        Ok(Err(_)) => Response::error("500 Internal Server Error", "the journal cannot be read"),
+        Err(_) => Response::error("400 Bad Request", "the query must be `line=NUMBER`"),
+    }
+}
+
 #[derive(Debug)]
 struct Response {
     status: &'static str,
@@ -212,6 +229,11 @@ impl Response {
 
     fn page(body: Vec<u8>) -> Self {
         Response { status: "200 OK", content_type: "text/html", last_seq: None, body }
+    }
+
+    fn story(lines: &[String]) -> Self {
+        let body = serde_json::Value::from(lines).to_string().into_bytes();
+        Response { status: "200 OK", content_type: "application/json", last_seq: None, body }
     }
 
     /// Joins lines, up to a size that one response may have; the page asks again for the rest.

@@ -1,5 +1,7 @@
 // The details of one line: its story, what each hook said, what was changed, what it does, what went in and out.
 
+const MAX_STORY_LINES = 400;
+
 class Detail {
   constructor(store, actions) {
     this.store = store;
@@ -78,13 +80,30 @@ class Detail {
     );
   }
 
+  /** Shows the story as `hookwright hooks why` tells it, or, for lines without one, as this page reads the line. */
   story(row) {
+    const told = listed(this.store.line(row).why, MAX_STORY_LINES).map(asText);
     const list = el("div", "story");
-    for (const sentence of tellStory(this.store, row)) {
-      if (sentence.list) list.append(el("ol", "", ...sentence.list.map((one) => el("li", "", ...sentenceParts(one)))));
-      else list.append(el("p", "", ...sentenceParts(sentence)));
-    }
+    if (told.length) list.append(...toldParts(told));
+    else list.append(...this.readParts(row));
+    const seq = asSeq(this.store.line(row).seq);
+    if (!told.length && seq !== null && this.actions.why) this.replaceByTold(list, row, seq);
     return section("Why", list);
+  }
+
+  /** Asks the server for the story of a line; what is shown stays if it has none. */
+  async replaceByTold(list, row, seq) {
+    const told = listed(await this.actions.why(seq), MAX_STORY_LINES).map(asText);
+    if (told.length && this.row === row) list.replaceChildren(...toldParts(told));
+  }
+
+  readParts(row) {
+    const parts = [];
+    for (const sentence of tellStory(this.store, row)) {
+      if (sentence.list) parts.push(el("ol", "", ...sentence.list.map((one) => el("li", "", ...sentenceParts(one)))));
+      else parts.push(el("p", "", ...sentenceParts(sentence)));
+    }
+    return parts;
   }
 
   hookRuns(row, line) {
@@ -121,6 +140,21 @@ class Detail {
 
 function section(title, ...children) {
   return el("section", "", el("h3", "", title), ...children);
+}
+
+/** Turns a story in lines of text into elements: a title, parts with a heading, and indented details. */
+function toldParts(lines) {
+  const parts = [];
+  for (const line of lines) {
+    const detail = /^ {2}(.*)$/s.exec(line);
+    const part = /^([a-z]+): (.*)$/s.exec(line);
+    if (detail) {
+      if (parts.at(-1)?.tagName !== "UL") parts.push(el("ul"));
+      parts.at(-1).append(el("li", "", detail[1]));
+    } else if (part && parts.length) parts.push(el("p", "", el("strong", "", `${part[1]}: `), part[2]));
+    else parts.push(el("p", "", el("strong", "", line)));
+  }
+  return parts;
 }
 
 /** Turns the parts of a sentence into elements. */
@@ -293,7 +327,7 @@ function identitySection(line) {
   const raw = el("details", "", el("summary", "", "The line as JSON"));
   raw.addEventListener(
     "toggle",
-    () => raw.open && raw.childElementCount === 1 && raw.append(longText(jsonText(line))),
+    () => raw.open && raw.childElementCount === 1 && raw.append(longText(jsonText({ ...line, why: undefined }))),
     { once: true },
   );
   return section("Ids", factList(facts), raw);

@@ -4,6 +4,16 @@ const POLL_MS = 1000;
 const HIDDEN_POLL_MS = 10_000;
 const MAX_RETRY_MS = 30_000;
 
+/** Asks for the story of a line as lines of text; an empty list if there is none. */
+async function fetchStory(seq) {
+  try {
+    const response = await fetch(`why?line=${seq}`, { cache: "no-store", redirect: "error" });
+    return response.ok ? await response.json() : [];
+  } catch {
+    return [];
+  }
+}
+
 class LiveFeed {
   /** `onText` gets new lines as text, and returns when they are added. */
   constructor(onText, onIdle) {

@@ -18,6 +18,7 @@ class Page {
       hook: (id) => this.filterBy({ hook: id }),
       period: (since, until) => this.filterBy({ since, until }),
     };
+    if (this.meta.live === true) actions.why = fetchStory;
     this.timeline = new Timeline(this.store, (row, takesFocus) => this.openDetail(row, takesFocus));
     this.detail = new Detail(this.store, actions);
     this.overview = new Overview(this.store, this.meta, actions);

@@ -225,6 +225,8 @@ const RESULTS = new Map([
 function outcomeOfCall(line) {
   const sentence = [RESULTS.get(line.result) ?? "The call ended"];
   if (asText(line.refused_by)) sentence.push(" by ", REFUSERS.get(line.refused_by) ?? code(line.refused_by));
+  const policy = asObject(line.policy);
+  if (asText(policy.by)) sentence.push("; a policy said ", answer(policy.verdict), ": ", code(policy.by));
   if (Number.isFinite(asDuration(line.ms)) && line.result !== "refused") sentence.push(` after ${duration(line.ms)}`);
   if (Number.isFinite(asNumber(line.exit_code))) sentence.push(` with exit code ${line.exit_code}`);
   const error = asText(asObject(line.content).error);
