@@ -162,7 +162,8 @@ fn what_is_not_known_runs_confined_and_without_a_question() {
     assert!(printed.contains("ran") && !printed.contains("hunter2"), "{output:?}");
     assert_eq!((sandbox.read("out"), sandbox.read(".git/kept")), ("built\n".to_owned(), "kept".to_owned()));
     assert!(!outside.exists(), "{output:?}");
-    assert!(run("echo more >> out").status.success() && sandbox.read("out") == "built\nmore\n");
+    let output = run("echo more >> out");
+    assert_eq!((output.status.success(), sandbox.read("out").as_str()), (true, "built\nmore\n"), "{output:?}");
     // What a confinement does not make harmless is left to the user.
     for command in ["rm -r out", "git push", "bash build.sh > /etc/outside", "sudo make"] {
         assert_eq!(bridge(&sandbox, "claude-code", command), "", "{command}");

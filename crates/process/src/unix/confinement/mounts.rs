@@ -143,7 +143,8 @@ fn kept_trees(plan: &ConfinementPlan) -> io::Result<Vec<(DetachedMount, u64)>> {
     let writable = below_root.map(|path| (path, COMMON_ATTRIBUTES));
     let visible = plan.visible.iter().filter(is_covered).map(|path| (path, READ_ONLY_ATTRIBUTES));
     let mut kept: Vec<(&PathBuf, u64)> = writable.chain(visible).collect();
-    kept.sort_by_key(|(path, attributes)| (path.components().count(), *attributes));
+    // A path that is writable and visible stays writable.
+    kept.sort_by_key(|(path, attributes)| (path.components().count(), *path, *attributes));
     kept.dedup_by(|later, earlier| later.0 == earlier.0);
     kept.into_iter().map(|(path, attributes)| Ok((DetachedMount::copy(path)?, attributes))).collect()
 }
