@@ -66,6 +66,9 @@ impl Transcript {
         for (text, name) in &self.replacements {
             line = line.replace(text, name);
         }
+        if let Some((before, after)) = line.split_once("PGID: ") {
+            line = format!("{before}PGID: [group]{}", after.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+        }
         self.lines.push(line);
     }
 
