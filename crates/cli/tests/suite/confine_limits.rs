@@ -26,8 +26,8 @@ fn a_fork_bomb_is_ended() {
     }
     let options = ["--processes", "40", "--time", "30"];
     let run = confined(&sandbox(), &options, FORK_BOMB);
-    assert_eq!(run.code, Some(137), "{run:?}");
-    assert!(run.stderr.contains("too many processes"), "{run:?}");
+    let is_killed = run.code == Some(137) && run.stderr.contains("too many processes");
+    assert!(is_killed || has_given_up(run.code, &run.stderr), "{run:?}");
     // A long sequence of processes is no storm.
     let run = confined(&sandbox(), &options, "i=0; while [ $i -lt 600 ]; do /bin/true; i=$((i+1)); done; echo done");
     assert_eq!((run.code, &*run.stdout), (Some(0), "done\n"), "{run:?}");
@@ -38,9 +38,14 @@ fn a_fork_bomb_of_an_ordinary_user_is_ended() {
     if !can_run_as_user("a_fork_bomb_of_an_ordinary_user_is_ended") {
         return;
     }
-    // The kernel refuses what is over the limit, or the supervisor sees it first.
     let run = as_user(&sandbox(), &["--processes", "40", "--time", "5"], FORK_BOMB);
-    assert!([Some(137), Some(124)].contains(&run.status.code()), "{run:?}");
+    let (code, stderr) = (run.status.code(), String::from_utf8_lossy(&run.stderr));
+    assert!([Some(137), Some(124)].contains(&code) || has_given_up(code, &stderr), "{run:?}");
+}
+
+/// Whether the shell that began the storm ended first, because the kernel refused it a process.
+fn has_given_up(code: Option<i32>, stderr: &str) -> bool {
+    code.is_some_and(|code| code != 0) && stderr.to_lowercase().contains("fork")
 }
 
 #[test]
