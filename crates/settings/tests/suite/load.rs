@@ -22,7 +22,8 @@ fn empty_machine_loads_without_diagnostics() {
     let missing = SettingsFileState::Missing;
     // The settings, and beside them the hooks for any agent.
     let (project, user) = ((Source::Project, missing), (Source::User, missing));
-    assert_eq!(files, [project.clone(), project, user.clone(), user, (Source::System, missing)]);
+    let system = (Source::System, missing);
+    assert_eq!(files, [project.clone(), project, user.clone(), user, system.clone(), system]);
 }
 
 #[test]
@@ -281,7 +282,7 @@ fn the_home_directory_as_project_is_not_loaded_twice() {
     place.write_user_settings(&settings_with_hook("u", "true"));
     let loaded = load(&place.process_env(), &LoadOptions { project: place.home(), ..LoadOptions::default() });
     assert_eq!(loaded.registry.hooks().len(), 1);
-    assert_eq!(loaded.files.len(), 3, "the user's two, and the system's");
+    assert_eq!(loaded.files.len(), 4, "the user's two, and the system's two");
     assert!(loaded.reviews.is_empty());
 }
 

@@ -58,7 +58,7 @@ fn the_foot_and_the_panel_show_guards() {
     terminal.keys("/hooks panel\r").wait_for_new_text("Hooks 1/1");
     terminal.wait_for_new_text("on guard");
     terminal.keys("d");
-    terminal.wait_for_new_text("is a guard of the project settings");
+    terminal.wait_for_new_text("is a guard, and stays on");
     terminal.keys("\x1b");
     terminal.wait_for_new_text("1 hook (1 guard)");
     assert!(!sandbox.read(".gemini/settings.json").contains("disabled"));

@@ -35,12 +35,12 @@ fn a_rule_with_long_filters_is_told_by_what_they_are_about() {
         );
         parse_text(&text).hooks[0].short_summary().unwrap().into_owned()
     };
-    assert_eq!(summary(r#"{"reads": ["b"]}"#), r#"rule: deny when {"reads":["b"]} {"writes":["a"]}"#);
+    assert_eq!(summary(r#"{"reads": ["b"]}"#), r#"rule: deny when {"writes":["a"]} {"reads":["b"]}"#);
     let files: Vec<String> = (0..30).map(|nth| format!("\"file-{nth}\"")).collect();
     let files = files.join(", ");
     assert_eq!(
         summary(&format!(r#"{{"reads": [{files}], "deletes": [{files}], "certain": false}}"#)),
-        "rule: deny by reads, deletes, certain, writes"
+        "rule: deny by writes, reads, deletes, certain"
     );
 }
 
