@@ -272,7 +272,8 @@ const LIST_ELEMENT_NOT_WRITABLE: ArgumentWriteBack =
     ArgumentWriteBack::Impossible("one element of a list of paths can't be rewritten");
 const PATCH_NOT_WRITABLE: ArgumentWriteBack = ArgumentWriteBack::Impossible("a patch can't be rewritten file by file");
 
-/// Returns the calls that a patch makes to one file. A file that is removed or moved is represented as being emptied.
+/// Returns the calls that a patch makes to one file. The replacement of nothing by nothing stands for a
+/// file that is removed or moved away.
 fn calls_for_change(change: FileChange) -> Vec<(DialectCall, ArgumentWriteBack)> {
     let write =
         |path: &str, content: String| patch_call("write_file", &[("file_path", path.to_owned()), ("content", content)]);
@@ -285,9 +286,7 @@ fn calls_for_change(change: FileChange) -> Vec<(DialectCall, ArgumentWriteBack)>
         FileChange::Update { path, moved_to, hunks } => {
             let mut views: Vec<_> = hunks.iter().map(|hunk| replace(&path, hunk.old_text(), hunk.new_text())).collect();
             if let Some(to) = moved_to {
-                if views.is_empty() {
-                    views.push(replace(&path, String::new(), String::new()));
-                }
+                views.push(replace(&path, String::new(), String::new()));
                 views.push(write(&to, hunks.iter().map(patch::Hunk::new_text).collect()));
             }
             views

@@ -137,7 +137,14 @@ impl ToolCall<'_> {
                 Some(command) => self.shell_command(command, text("dir_path")),
                 None => self.doubt(Aspects::ALL, "the call has no command"),
             },
-            "write_file" | "replace" => self.argument(Access::Write, text("file_path")),
+            "write_file" => self.argument(Access::Write, text("file_path")),
+            "replace" => {
+                self.argument(Access::Write, text("file_path"));
+                // Other agents' deletions are told as the replacement of nothing by nothing.
+                if text("old_string").is_none() && text("new_string").is_none() {
+                    self.argument(Access::Delete, text("file_path"));
+                }
+            }
             "read_file" => self.argument(Access::Read, text("file_path")),
             "list_directory" => self.argument(Access::Read, text("dir_path")),
             "glob" | "search_file_content" => {

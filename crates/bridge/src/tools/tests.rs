@@ -139,7 +139,11 @@ fn a_diff_shows_every_file_that_it_changes() {
         (diff_call("src/a", "src/a", "src/a", changed), vec![replace("src/a")]),
         (
             diff_call("/p/to", "p/from", "p/to", changed),
-            vec![replace("/p/from"), ("write_file", "/p/to".to_owned(), "five\nsame\n")],
+            vec![
+                replace("/p/from"),
+                ("replace", "/p/from".to_owned(), ""),
+                ("write_file", "/p/to".to_owned(), "five\nsame\n"),
+            ],
         ),
         (
             diff_call("/p/old", "p/old", "dev/null", "@@ -1,1 +0,0 @@\n-one\n"),

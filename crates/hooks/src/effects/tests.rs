@@ -212,7 +212,10 @@ fn other_tools_tell_by_their_arguments() {
     let place = project();
     let cases = [
         ("write_file", json!({"file_path": "src/x", "content": ""}), "w:src/x"),
-        ("replace", json!({"file_path": "./docs/../src/x"}), "w:src/x"),
+        ("replace", json!({"file_path": "./docs/../src/x", "old_string": "a", "new_string": ""}), "w:src/x"),
+        // As other agents' deletions are told.
+        ("replace", json!({"file_path": "src/x", "old_string": "", "new_string": ""}), "w:src/x d:src/x"),
+        ("replace", json!({"file_path": "src/x"}), "w:src/x d:src/x"),
         ("read_file", json!({"file_path": "/etc/hosts"}), "r:/etc/hosts"),
         ("read_many_files", json!({"include": ["src/**/*.rs", "a.txt", "*.md"]}), "r:./ r:a.txt/ r:src/"),
         ("glob", json!({"pattern": "**/*.rs"}), "r:./"),
