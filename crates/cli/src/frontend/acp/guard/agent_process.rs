@@ -30,14 +30,14 @@ const MAX_UNPRINTED_PIECES: usize = 64;
 const SIGNAL_EXIT_BASE: i32 = 128;
 
 /// Why the agent could not be started, and the exit code that says so.
-pub(super) struct StartError {
+pub(super) struct AgentStartError {
     pub(super) message: String,
     pub(super) exit_code: u8,
 }
 
-impl StartError {
-    fn not_found(name: &str) -> StartError {
-        StartError { message: format!("there is no program {name}"), exit_code: exit::NOT_FOUND }
+impl AgentStartError {
+    fn not_found(name: &str) -> AgentStartError {
+        AgentStartError { message: format!("there is no program {name}"), exit_code: exit::NOT_FOUND }
     }
 }
 
@@ -57,16 +57,16 @@ pub(super) struct AgentWatch {
 }
 
 impl AgentProcess {
-    pub(super) fn spawn(words: &[OsString], process_env: &ProcessEnv) -> Result<AgentProcess, StartError> {
-        let (command, args) = words.split_first().ok_or_else(|| StartError::not_found(""))?;
+    pub(super) fn spawn(words: &[OsString], process_env: &ProcessEnv) -> Result<AgentProcess, AgentStartError> {
+        let (command, args) = words.split_first().ok_or_else(|| AgentStartError::not_found(""))?;
         let name = command.to_string_lossy();
         let cwd: &Path = &process_env.cwd;
         let program = hookwright_tools::find_program(&name, process_env.var_os("PATH"), cwd)
-            .ok_or_else(|| StartError::not_found(&name))?;
+            .ok_or_else(|| AgentStartError::not_found(&name))?;
         let env = process_env.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mut env = env.collect::<Vec<(&OsStr, &OsStr)>>().into_iter();
         let mut spec = ProgramSpec { path: &program, name: command, args, cwd, cwd_handle: None, env: &mut env };
-        let failed = |error: io::Error| StartError {
+        let failed = |error: io::Error| AgentStartError {
             message: format!("{} can't be started: {error}", program.display()),
             exit_code: exit::NOT_EXECUTABLE,
         };

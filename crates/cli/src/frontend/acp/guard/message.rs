@@ -14,7 +14,7 @@ const INTERNAL_ERROR_CODE: i64 = -32603;
 
 /// What a line is.
 #[derive(Debug)]
-pub(super) enum Message<'l> {
+pub(super) enum RpcMessage<'l> {
     /// A request, or a notification if it has no id.
     Call {
         id: Option<MessageId>,
@@ -77,27 +77,27 @@ struct Envelope<'l> {
     error: Option<&'l RawValue>,
 }
 
-impl<'l> Message<'l> {
-    pub(super) fn parse(line: &'l [u8]) -> Message<'l> {
+impl<'l> RpcMessage<'l> {
+    pub(super) fn parse(line: &'l [u8]) -> RpcMessage<'l> {
         match line.trim_ascii_start().first() {
-            None => return Message::Blank,
-            Some(b'[') => return Message::Batch,
+            None => return RpcMessage::Blank,
+            Some(b'[') => return RpcMessage::Batch,
             Some(b'{') => {}
-            Some(_) => return Message::Malformed("it is no JSON object".to_owned()),
+            Some(_) => return RpcMessage::Malformed("it is no JSON object".to_owned()),
         }
-        let Ok(text) = str::from_utf8(line) else { return Message::Malformed("it is not UTF-8".to_owned()) };
+        let Ok(text) = str::from_utf8(line) else { return RpcMessage::Malformed("it is not UTF-8".to_owned()) };
         let envelope: Envelope<'l> = match serde_json::from_str(text) {
             Ok(envelope) => envelope,
-            Err(error) => return Message::Malformed(error.to_string()),
+            Err(error) => return RpcMessage::Malformed(error.to_string()),
         };
         let Envelope { id, method, params, result, error } = envelope;
         let id = id.map(MessageId::new);
         match method {
             Some(_) if result.is_some() || error.is_some() => {
-                Message::Malformed("it is a request and a response at once".to_owned())
+                RpcMessage::Malformed("it is a request and a response at once".to_owned())
             }
-            Some(method) => Message::Call { id, method, params },
-            None => Message::Response { id, result, error },
+            Some(method) => RpcMessage::Call { id, method, params },
+            None => RpcMessage::Response { id, result, error },
         }
     }
 }
@@ -160,8 +160,8 @@ mod tests {
     use super::*;
 
     fn id_of(line: &str) -> Option<MessageId> {
-        match Message::parse(line.as_bytes()) {
-            Message::Call { id, .. } | Message::Response { id, .. } => id,
+        match RpcMessage::parse(line.as_bytes()) {
+            RpcMessage::Call { id, .. } | RpcMessage::Response { id, .. } => id,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -196,15 +196,15 @@ mod tests {
             b"{\"method\":\"a\"",
             b"nul",
         ] {
-            let read = Message::parse(line);
-            assert!(matches!(read, Message::Malformed(_)), "{}: {read:?}", String::from_utf8_lossy(line));
+            let read = RpcMessage::parse(line);
+            assert!(matches!(read, RpcMessage::Malformed(_)), "{}: {read:?}", String::from_utf8_lossy(line));
         }
-        assert!(matches!(Message::parse(b" [{}]"), Message::Batch));
-        assert!(matches!(Message::parse(b" \r\n"), Message::Blank));
+        assert!(matches!(RpcMessage::parse(b" [{}]"), RpcMessage::Batch));
+        assert!(matches!(RpcMessage::parse(b" \r\n"), RpcMessage::Blank));
         let deep = format!("{{\"method\":\"a\",\"params\":{}{}}}", "[".repeat(200_000), "]".repeat(200_000));
-        let read = Message::parse(deep.as_bytes());
-        assert!(matches!(read, Message::Call { .. } | Message::Malformed(_)));
-        if let Message::Call { params, .. } = read {
+        let read = RpcMessage::parse(deep.as_bytes());
+        assert!(matches!(read, RpcMessage::Call { .. } | RpcMessage::Malformed(_)));
+        if let RpcMessage::Call { params, .. } = read {
             assert!(strict_params(params).is_err());
         }
     }
@@ -213,8 +213,8 @@ mod tests {
     fn parameters_without_doubt_are_read() {
         let params = |text: &str| {
             let line = format!("{{\"method\":\"m\",\"params\":{text}}}");
-            match Message::parse(line.as_bytes()) {
-                Message::Call { params, .. } => strict_params(params),
+            match RpcMessage::parse(line.as_bytes()) {
+                RpcMessage::Call { params, .. } => strict_params(params),
                 other => panic!("{other:?}"),
             }
         };

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use self::agent_process::{AgentProcess, AgentWatch, describe_exit, exit_code};
-use self::proxy::{Proxy, PumpEnd, Side};
+use self::proxy::{AcpProxy, PumpEnd, Side};
 use super::transport::EditorLines;
 use crate::bridge::ProxiedAgent;
 use crate::signals::Signals;
@@ -59,7 +59,7 @@ async fn serve(words: &[OsString], process_env: &ProcessEnv) -> anyhow::Result<u
     let EditorLines { incoming, outgoing, mut written } = EditorLines::open()?;
     let (recording, mut recorded) = mpsc::channel(1);
     let AgentProcess { incoming: agent_lines, outgoing: agent_input, watch } = agent;
-    let proxy = Proxy::new(process_env.clone(), agent_name(words), outgoing, agent_input, recording);
+    let proxy = AcpProxy::new(process_env.clone(), agent_name(words), outgoing, agent_input, recording);
     let connection = Connection {
         from_editor: tokio::spawn(proxy.clone().pump(Side::Editor, incoming)),
         from_agent: tokio::spawn(proxy.clone().pump(Side::Agent, agent_lines)),
@@ -83,14 +83,14 @@ fn agent_name(words: &[OsString]) -> ProxiedAgent {
 
 /// A running connection.
 struct Connection {
-    proxy: Arc<Proxy>,
+    proxy: Arc<AcpProxy>,
     from_editor: JoinHandle<PumpEnd>,
     from_agent: JoinHandle<PumpEnd>,
     watch: AgentWatch,
 }
 
 /// What ended a connection.
-enum ConnectionEnd {
+enum ProxyEnd {
     Editor(PumpEnd),
     Agent(PumpEnd),
     Signal(u8),
@@ -100,18 +100,18 @@ impl Connection {
     /// Serves both sides until one ends, and returns the exit code.
     async fn serve(mut self, signals: &mut Signals) -> anyhow::Result<u8> {
         let end = tokio::select! {
-            end = &mut self.from_editor => ConnectionEnd::Editor(pump_end(end)),
-            end = &mut self.from_agent => ConnectionEnd::Agent(pump_end(end)),
+            end = &mut self.from_editor => ProxyEnd::Editor(pump_end(end)),
+            end = &mut self.from_agent => ProxyEnd::Agent(pump_end(end)),
             () = self.watch.exited.cancelled() => {
                 // Its last lines may still be on their way.
                 let last = tokio::time::timeout(LAST_LINES_TIMEOUT, &mut self.from_agent).await;
-                ConnectionEnd::Agent(last.map_or(PumpEnd::Closed, pump_end))
+                ProxyEnd::Agent(last.map_or(PumpEnd::Closed, pump_end))
             }
-            code = signals.next() => ConnectionEnd::Signal(code),
+            code = signals.next() => ProxyEnd::Signal(code),
         };
         signals.defer(true);
         match end {
-            ConnectionEnd::Signal(code) => {
+            ProxyEnd::Signal(code) => {
                 self.proxy.abandon_questions();
                 self.proxy.close_agent_input();
                 self.watch.end().await;
@@ -119,10 +119,10 @@ impl Connection {
                 self.from_agent.abort();
                 Ok(code)
             }
-            ConnectionEnd::Editor(PumpEnd::ReceiverGone) | ConnectionEnd::Agent(PumpEnd::Closed) => {
+            ProxyEnd::Editor(PumpEnd::ReceiverGone) | ProxyEnd::Agent(PumpEnd::Closed) => {
                 self.end_without_agent().await
             }
-            ConnectionEnd::Editor(end) | ConnectionEnd::Agent(end @ PumpEnd::Failed(_)) => {
+            ProxyEnd::Editor(end) | ProxyEnd::Agent(end @ PumpEnd::Failed(_)) => {
                 if let PumpEnd::Failed(error) = &end {
                     self.proxy.abandon_editor_requests(&format!("the connection failed: {error}")).await;
                     output::error(format!("the connection failed: {error}"))?;
@@ -130,7 +130,7 @@ impl Connection {
                 self.end_without_editor().await;
                 Ok(if matches!(end, PumpEnd::Failed(_)) { exit::ERROR } else { exit::OK })
             }
-            ConnectionEnd::Agent(PumpEnd::ReceiverGone) => {
+            ProxyEnd::Agent(PumpEnd::ReceiverGone) => {
                 self.end_without_editor().await;
                 Ok(exit::OK)
             }

@@ -46,7 +46,7 @@ pub(super) enum PumpEnd {
 }
 
 /// The connection between an editor and an agent.
-pub(super) struct Proxy {
+pub(super) struct AcpProxy {
     process_env: ProcessEnv,
     to_editor: Sender<Vec<u8>>,
     /// None once the agent's input is closed.
@@ -99,14 +99,14 @@ pub(super) enum Ruling {
     Stop,
 }
 
-impl Proxy {
+impl AcpProxy {
     pub(super) fn new(
         process_env: ProcessEnv,
         agent: ProxiedAgent,
         to_editor: Sender<Vec<u8>>,
         to_agent: Sender<Vec<u8>>,
         recording: Sender<()>,
-    ) -> Arc<Proxy> {
+    ) -> Arc<AcpProxy> {
         let state = ProxyState {
             agent,
             shows_notices: false,
@@ -118,7 +118,7 @@ impl Proxy {
             has_spoken: false,
         };
         let waiting = || Arc::new(Semaphore::new(MAX_WAITING_KIB as usize));
-        Arc::new(Proxy {
+        Arc::new(AcpProxy {
             process_env,
             to_editor,
             to_agent: Mutex::new(Some(to_agent)),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::judged_call::{CREATE_TERMINAL, JudgedCall, REQUEST_PERMISSION};
 use super::message::{self, MessageId};
-use super::proxy::{Proxy, ProxyState, Ruling, Side, Verdict};
+use super::proxy::{AcpProxy, ProxyState, Ruling, Side, Verdict};
 use std::path::PathBuf;
 
 /// A request of the editor without an answer.
@@ -97,7 +97,7 @@ fn block_text(block: &Value) -> String {
     }
 }
 
-impl Proxy {
+impl AcpProxy {
     pub(super) async fn judge_prompt(&self, prompt: PromptRequest, line: Vec<u8>) {
         let PromptRequest { id, session, text } = prompt;
         let payload = json!({"hook_event_name": "session/prompt", "prompt": text});

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::judged_call::{CREATE_TERMINAL, JudgedCall, READ_FILE, REQUEST_PERMISSION, SESSION_UPDATE, WRITE_FILE};
-use super::message::{self, Message, MessageId, lenient_object, strict_params};
-use super::proxy::{Proxy, ProxyState, Side};
+use super::message::{self, MessageId, RpcMessage, lenient_object, strict_params};
+use super::proxy::{AcpProxy, ProxyState, Side};
 use super::requests::{
     AgentRequest, AgentResponse, EditorRequest, EditorRequestKind, FollowUp, PermissionRequest, PromptRequest,
     ToolRequest,
@@ -46,12 +46,12 @@ impl From<Step> for Routing {
     }
 }
 
-impl Proxy {
+impl AcpProxy {
     /// Returns what happens to a message.
     pub(super) fn route(self: &Arc<Self>, side: Side, line: &[u8]) -> Routing {
-        match (Message::parse(line), side) {
-            (Message::Blank, _) => Step::Drop.into(),
-            (Message::Malformed(why), _) => {
+        match (RpcMessage::parse(line), side) {
+            (RpcMessage::Blank, _) => Step::Drop.into(),
+            (RpcMessage::Malformed(why), _) => {
                 tracing::warn!(?side, "a line is dropped: {why}");
                 let sender = if side == Side::Agent { "the agent" } else { "the editor" };
                 let start: String = String::from_utf8_lossy(line).chars().take(120).collect();
@@ -60,16 +60,18 @@ impl Proxy {
                 let _ = crate::output::note(format!("dropped a line of {sender} that is no message: {why}: {text}"));
                 Step::Drop.into()
             }
-            (Message::Batch, _) => {
+            (RpcMessage::Batch, _) => {
                 Step::Answer(message::invalid(None, "several messages in one line are not part of this protocol"))
                     .into()
             }
-            (Message::Response { id, result, .. }, Side::Agent) => self.route_agent_response(id.as_ref(), result),
-            (Message::Response { id, result, error }, Side::Editor) => {
+            (RpcMessage::Response { id, result, .. }, Side::Agent) => self.route_agent_response(id.as_ref(), result),
+            (RpcMessage::Response { id, result, error }, Side::Editor) => {
                 self.route_editor_response(id.as_ref(), result, error)
             }
-            (Message::Call { id, method, params }, Side::Agent) => self.route_agent_call(id, &method, params),
-            (Message::Call { id, method, params }, Side::Editor) => self.route_editor_call(id, &method, params, line),
+            (RpcMessage::Call { id, method, params }, Side::Agent) => self.route_agent_call(id, &method, params),
+            (RpcMessage::Call { id, method, params }, Side::Editor) => {
+                self.route_editor_call(id, &method, params, line)
+            }
         }
     }
 
